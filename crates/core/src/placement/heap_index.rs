@@ -2,12 +2,9 @@
 
 use std::iter::successors;
 
+use super::heap_table::{HeapTable, Links, NO_SLOT};
+use super::ids::Slot;
 use crate::suballoc::Tlsf;
-
-/// A position in the set's table of heaps.
-pub(super) type Slot = u32;
-
-const NONE: Slot = Slot::MAX;
 
 /// Base-2 logarithm of the number of suballocator size classes per bin: 4 of 32 classes, so 8 bins per power
 /// of two.
@@ -18,34 +15,12 @@ const WORD_COUNT: usize = BIN_COUNT.div_ceil(64);
 /// The maximum number of heaps of a bin that a search compares, so that it is O(1).
 const CANDIDATES: usize = 8;
 
-/// The links of a heap in its index. They are stored in the heap's slot, so the index allocates nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Links {
-    bin: u16,
-    before: Slot,
-    after: Slot,
-}
-
 impl Links {
-    pub(super) const NONE: Self = Self { bin: 0, before: NONE, after: NONE };
-
     /// Returns whether a heap of this size class is in the right bin.
     #[inline]
     pub(super) fn fit(self, key_class: u32) -> bool {
         self.bin == bin_of(key_class)
     }
-}
-
-/// Access to the links and keys of the heaps in an index.
-pub(super) trait IndexedHeaps {
-    fn links(&self, slot: Slot) -> Links;
-    fn links_mut(&mut self, slot: Slot) -> &mut Links;
-    /// Returns the size by which the heap is found.
-    fn key(&self, slot: Slot) -> u64;
-    /// Returns the suballocator's size class of that size.
-    fn key_class(&self, slot: Slot) -> u32;
-    /// Returns a number that is lower the longer the heap has been in use.
-    fn age(&self, slot: Slot) -> u64;
 }
 
 /// Doubly linked lists of heaps in bins of similar size, with a bitmap of the bins that are not empty.
@@ -64,7 +39,7 @@ pub(super) struct HeapIndex {
 
 impl HeapIndex {
     pub(super) fn new() -> Self {
-        Self { heads: [NONE; BIN_COUNT], bitmap: [0; WORD_COUNT], words: 0, count: 0, only: NONE }
+        Self { heads: [NO_SLOT; BIN_COUNT], bitmap: [0; WORD_COUNT], words: 0, count: 0, only: NO_SLOT }
     }
 
     /// Returns the number of heaps.
@@ -73,61 +48,61 @@ impl HeapIndex {
     }
 
     /// Adds a heap, whose key is of this size class.
-    pub(super) fn insert(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot, key_class: u32) {
+    pub(super) fn insert<H>(&mut self, heaps: &mut HeapTable<H>, slot: Slot, key_class: u32) {
         self.link(heaps, slot, bin_of(key_class));
         self.count += 1;
         self.only = slot;
     }
 
-    pub(super) fn remove(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot) {
+    pub(super) fn remove<H>(&mut self, heaps: &mut HeapTable<H>, slot: Slot) {
         self.unlink(heaps, slot);
         self.count -= 1;
         if self.count == 1 {
-            self.only = self.largest().unwrap_or(NONE);
+            self.only = self.largest().unwrap_or(NO_SLOT);
         }
     }
 
     /// Moves a heap to the bin of this size class, if it no longer [fits](Links::fit) its bin.
     #[inline]
-    pub(super) fn update(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot, key_class: u32) {
+    pub(super) fn update<H>(&mut self, heaps: &mut HeapTable<H>, slot: Slot, key_class: u32) {
         self.unlink(heaps, slot);
         self.link(heaps, slot, bin_of(key_class));
     }
 
     /// Moves a heap to its bin, if its key changed.
-    pub(super) fn update_if_moved(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot) {
+    pub(super) fn update_if_moved<H>(&mut self, heaps: &mut HeapTable<H>, slot: Slot) {
         let key_class = heaps.key_class(slot);
-        if !heaps.links(slot).fit(key_class) {
+        if !heaps.indexed[slot as usize].links.fit(key_class) {
             self.update(heaps, slot, key_class);
         }
     }
 
     #[inline]
-    fn link(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot, bin: u16) {
+    fn link<H>(&mut self, heaps: &mut HeapTable<H>, slot: Slot, bin: u16) {
         let head = std::mem::replace(&mut self.heads[usize::from(bin)], slot);
-        *heaps.links_mut(slot) = Links { bin, before: NONE, after: head };
-        if head != NONE {
-            heaps.links_mut(head).before = slot;
+        heaps.indexed[slot as usize].links = Links { bin, before: NO_SLOT, after: head };
+        if head != NO_SLOT {
+            heaps.indexed[head as usize].links.before = slot;
         }
         self.bitmap[usize::from(bin) / 64] |= 1 << (bin % 64);
         self.words |= 1 << (bin / 64);
     }
 
     #[inline]
-    fn unlink(&mut self, heaps: &mut impl IndexedHeaps, slot: Slot) {
-        let Links { bin, before, after } = heaps.links(slot);
-        if before == NONE {
+    fn unlink<H>(&mut self, heaps: &mut HeapTable<H>, slot: Slot) {
+        let Links { bin, before, after } = heaps.indexed[slot as usize].links;
+        if before == NO_SLOT {
             self.heads[usize::from(bin)] = after;
-            if after == NONE {
+            if after == NO_SLOT {
                 let word = &mut self.bitmap[usize::from(bin) / 64];
                 *word &= !(1 << (bin % 64));
                 self.words &= !(u32::from(*word == 0) << (bin / 64));
             }
         } else {
-            heaps.links_mut(before).after = after;
+            heaps.indexed[before as usize].links.after = after;
         }
-        if after != NONE {
-            heaps.links_mut(after).before = before;
+        if after != NO_SLOT {
+            heaps.indexed[after as usize].links.before = before;
         }
     }
 
@@ -135,41 +110,40 @@ impl HeapIndex {
     ///
     /// Heaps in the bin of `size` may be too small, so a bounded number of them is examined. Heaps in higher
     /// bins are all large enough.
-    #[inline(always)]
-    pub(super) fn find(&self, heaps: &impl IndexedHeaps, size: u64) -> Option<Slot> {
+    pub(super) fn find<H>(&self, heaps: &HeapTable<H>, size: u64) -> Option<Slot> {
         let own = bin_of(Tlsf::size_class(size));
-        // There is often only one heap; skipping the search then saves dependent steps (8 of 50 ns,
-        // 2026-11-21).
-        if self.count == 1 {
-            let is_enough = heaps.links(self.only).bin > own || heaps.key(self.only) >= size;
-            return is_enough.then_some(self.only);
-        }
-        self.find_among(heaps, own, size)
+        let bin = self.bin_from(own)?;
+        self.smallest_in(heaps, bin, size).or_else(|| {
+            let next = self.bin_from(own + 1).filter(|_| bin == own)?;
+            self.smallest_in(heaps, next, size)
+        })
     }
 
     /// Returns a heap whose key is at least `size`: of the first ones in ascending order of bins, the one that has
     /// been in use for longest.
     #[inline(always)]
-    pub(super) fn find_oldest(&self, heaps: &impl IndexedHeaps, size: u64) -> Option<Slot> {
+    pub(super) fn find_oldest<H>(&self, heaps: &HeapTable<H>, size: u64) -> Option<Slot> {
         let own = bin_of(Tlsf::size_class(size));
+        // There is often only one heap; skipping the search then saves dependent steps (8 of 50 ns,
+        // 2026-11-21).
         if self.count == 1 {
-            let is_enough = heaps.links(self.only).bin > own || heaps.key(self.only) >= size;
+            let is_enough = heaps.indexed[self.only as usize].links.bin > own || heaps.key(self.only) >= size;
             return is_enough.then_some(self.only);
         }
         self.oldest_from(heaps, own, size)
     }
 
-    fn oldest_from(&self, heaps: &impl IndexedHeaps, own: u16, size: u64) -> Option<Slot> {
+    fn oldest_from<H>(&self, heaps: &HeapTable<H>, own: u16, size: u64) -> Option<Slot> {
         let mut best: Option<(u64, Slot)> = None;
         let (mut left, mut next_bin) = (CANDIDATES, own);
         while let Some(bin) = self.bin_from(next_bin) {
             let mut next = self.heads[usize::from(bin)];
-            while next != NONE && left > 0 {
-                let age = heaps.age(next);
+            while next != NO_SLOT && left > 0 {
+                let age = heaps.indexed[next as usize].in_use_since;
                 if best.is_none_or(|(lowest, _)| age < lowest) && (bin > own || heaps.key(next) >= size) {
                     best = Some((age, next));
                 }
-                next = heaps.links(next).after;
+                next = heaps.indexed[next as usize].links.after;
                 left -= 1;
             }
             if left == 0 && best.is_none() {
@@ -184,26 +158,6 @@ impl HeapIndex {
         best.map(|(_, slot)| slot)
     }
 
-    /// Finds a heap among any number of heaps.
-    fn find_among(&self, heaps: &impl IndexedHeaps, own: u16, size: u64) -> Option<Slot> {
-        let bin = self.bin_from(own)?;
-        let first = self.heads[usize::from(bin)];
-        // A single heap that is certain to be large enough needs no comparison.
-        if bin > own && heaps.links(first).after == NONE {
-            return Some(first);
-        }
-        self.smallest_from(heaps, own, bin, size)
-    }
-
-    /// The slow path of [`find`](Self::find): `bin` is the lowest bin from `own` on that is not empty.
-    #[cold]
-    fn smallest_from(&self, heaps: &impl IndexedHeaps, own: u16, bin: u16, size: u64) -> Option<Slot> {
-        self.smallest_in(heaps, bin, size).or_else(|| {
-            let next = self.bin_from(own + 1).filter(|_| bin == own)?;
-            self.smallest_in(heaps, next, size)
-        })
-    }
-
     /// Returns a heap of the highest bin that is not empty.
     pub(super) fn largest(&self) -> Option<Slot> {
         let word = self.words.checked_ilog2()? as usize;
@@ -212,39 +166,41 @@ impl HeapIndex {
     }
 
     /// Iterates over the heaps whose key may be at least `size`, in ascending order of bins. O(1) per step.
-    pub(super) fn from(&self, heaps: &impl IndexedHeaps, size: u64) -> impl Iterator<Item = Slot> {
-        let or_none = |slot: Slot| (slot != NONE).then_some(slot);
+    pub(super) fn from<H>(&self, heaps: &HeapTable<H>, size: u64) -> impl Iterator<Item = Slot> {
+        let or_none = |slot: Slot| (slot != NO_SLOT).then_some(slot);
         let bins = successors(self.bin_from(bin_of(Tlsf::size_class(size))), |&bin| self.bin_from(bin + 1));
         bins.flat_map(move |bin| {
-            successors(or_none(self.heads[usize::from(bin)]), move |&slot| or_none(heaps.links(slot).after))
+            successors(or_none(self.heads[usize::from(bin)]), move |&slot| {
+                or_none(heaps.indexed[slot as usize].links.after)
+            })
         })
     }
 
     /// Returns all heaps, for audits. O(heaps).
-    pub(super) fn slots(&self, heaps: &impl IndexedHeaps) -> Vec<Slot> {
+    pub(super) fn slots<H>(&self, heaps: &HeapTable<H>) -> Vec<Slot> {
         let mut slots = Vec::new();
         for &head in self.heads.iter() {
             let mut next = head;
-            while next != NONE {
+            while next != NO_SLOT {
                 slots.push(next);
-                next = heaps.links(next).after;
+                next = heaps.indexed[next as usize].links.after;
             }
         }
         slots
     }
 
-    fn smallest_in(&self, heaps: &impl IndexedHeaps, bin: u16, size: u64) -> Option<Slot> {
+    fn smallest_in<H>(&self, heaps: &HeapTable<H>, bin: u16, size: u64) -> Option<Slot> {
         let mut best: Option<(u64, Slot)> = None;
         let mut next = self.heads[usize::from(bin)];
         for _ in 0..CANDIDATES {
-            if next == NONE {
+            if next == NO_SLOT {
                 break;
             }
             let key = heaps.key(next);
             if key >= size && best.is_none_or(|(smallest, _)| key < smallest) {
                 best = Some((key, next));
             }
-            next = heaps.links(next).after;
+            next = heaps.indexed[next as usize].links.after;
         }
         best.map(|(_, slot)| slot)
     }

@@ -95,7 +95,7 @@ impl Window {
         // A longer time for less memory says nothing of still more memory.
         let per_gib = median(&mut values[..count]).unwrap_or(0).max(0);
         for (value, &(size, nanos)) in values.iter_mut().zip(&*calls) {
-            *value = i128::from(nanos) - (i128::from(size) * per_gib >> GIB_LOG2);
+            *value = i128::from(nanos) - ((i128::from(size) * per_gib) >> GIB_LOG2);
         }
         let fixed = median(&mut values[..calls.len()])?;
         // At most 2^50 ns, and as much for each byte.
@@ -173,7 +173,7 @@ impl HeapPrices {
         if (fixed, per_gib) == (0, 0) {
             return 0;
         }
-        u64::try_from((fixed + (i128::from(size.get()) * per_gib >> GIB_LOG2)).max(1)).unwrap_or(u64::MAX)
+        u64::try_from((fixed + ((i128::from(size.get()) * per_gib) >> GIB_LOG2)).max(1)).unwrap_or(u64::MAX)
     }
 }
 

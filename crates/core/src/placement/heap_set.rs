@@ -12,20 +12,21 @@ use std::sync::Arc;
 
 use self::block_sizes::BlockSizes;
 pub use self::block_sizes::SizeCacheCounts;
-use self::closing::Closing;
 pub(super) use self::closing::OccupiedHeap;
 pub(super) use self::free_room::FreeRoom;
-use self::idle::{IdleLinks, IdleOrder};
-use self::used_ranges::SlabNotes;
-pub(super) use self::used_ranges::{Beside, SlabPlace, UsedRange};
-use super::heap_index::{HeapIndex, IndexedHeaps, Links, Slot};
+use self::idle::IdleOrder;
+pub(super) use self::used_ranges::{Beside, UsedRange};
+use super::heap_index::HeapIndex;
+use super::heap_table::{Closing, Heap, HeapTable};
 use super::idle_times::{FREE_DECAY_LOG2, IdleTimes};
+use super::ids::Slot;
 use super::ranges::Ranges;
+use super::slab_notes::SlabNotes;
 use super::{
     HeapId, HeapRetention, HeapSizing, Placed, PlacementError, PlacementId, PlacementRequest, PlacementRule,
     Sharing,
 };
-use crate::suballoc::{AuditError, Stamp, Suballocation, Tlsf, tlsf};
+use crate::suballoc::{AuditError, Suballocation, Tlsf, tlsf};
 use crate::{Alignment, ByteSize};
 
 /// Heaps of one kind, each with a suballocator, found by their largest free range.
@@ -47,7 +48,7 @@ pub(crate) struct HeapSet<H> {
     pub(super) times: IdleTimes,
     /// Whether a heap leaves when it becomes empty.
     keeps_none: bool,
-    table: Table<H>,
+    table: HeapTable<H>,
     /// The heaps in use whose requests share them, by their largest free range.
     occupied: HeapIndex,
     /// The heaps in use that are divided into blocks of one size, in an index for each size.
@@ -109,97 +110,6 @@ pub(crate) enum Effort {
 /// otherwise a small request would keep the heap of a peak alive.
 const MOST_OVERSIZE: u64 = 4;
 
-struct Heap<H> {
-    ranges: Ranges,
-    payload: H,
-    /// Whether requests share the heap; meaningless while it is empty.
-    sharing: Sharing,
-    closing: Closing,
-    slabs: SlabNotes,
-}
-
-struct Entry<H> {
-    generation: u32,
-    /// The first stamp of the next heap in this slot.
-    next_stamp: Stamp,
-    /// The place among the empty heaps; meaningless while the heap is in use.
-    idle: IdleLinks,
-    heap: Option<Heap<H>>,
-}
-
-/// The values of a heap that a search compares. They are stored apart from the entries, so that a search reads few
-/// cache lines.
-#[derive(Clone, Copy)]
-struct IndexEntry {
-    /// The number of the operation that put the heap to use; meaningless while it is empty.
-    in_use_since: u64,
-    links: Links,
-}
-
-/// The heaps by slot.
-struct Table<H> {
-    entries: Vec<Entry<H>>,
-    indexed: Vec<IndexEntry>,
-    vacant: Vec<Slot>,
-}
-
-impl<H> Heap<H> {
-    /// Returns whether the heap is among those by whose largest free range a place is found, if it is in use.
-    #[inline]
-    fn is_found(&self) -> bool {
-        self.sharing == Sharing::Shared && self.closing == Closing::Open
-    }
-}
-
-impl<H> Table<H> {
-    fn entry(&self, slot: Slot) -> &Entry<H> {
-        &self.entries[slot as usize]
-    }
-
-    fn entry_mut(&mut self, slot: Slot) -> &mut Entry<H> {
-        &mut self.entries[slot as usize]
-    }
-
-    /// Returns the heap in an occupied slot.
-    fn heap(&self, slot: Slot) -> &Heap<H> {
-        self.entry(slot).heap.as_ref().expect("indexed slots contain a heap")
-    }
-
-    fn find(&self, id: HeapId) -> Option<&Heap<H>> {
-        let entry = self.entries.get(id.slot as usize)?;
-        entry.heap.as_ref().filter(|_| entry.generation == id.generation)
-    }
-
-    fn id(&self, slot: Slot) -> HeapId {
-        HeapId { slot, generation: self.entry(slot).generation }
-    }
-}
-
-impl<H> IndexedHeaps for Table<H> {
-    fn links(&self, slot: Slot) -> Links {
-        self.indexed[slot as usize].links
-    }
-
-    fn links_mut(&mut self, slot: Slot) -> &mut Links {
-        &mut self.indexed[slot as usize].links
-    }
-
-    #[inline]
-    fn key(&self, slot: Slot) -> u64 {
-        self.heap(slot).ranges.largest_free_range().get()
-    }
-
-    #[inline]
-    fn key_class(&self, slot: Slot) -> u32 {
-        self.heap(slot).ranges.largest_size_class()
-    }
-
-    #[inline]
-    fn age(&self, slot: Slot) -> u64 {
-        self.indexed[slot as usize].in_use_since
-    }
-}
-
 impl<H> HeapSet<H> {
     /// Creates a set without heaps.
     pub(super) fn new(rule: PlacementRule, times: IdleTimes) -> Self {
@@ -207,7 +117,7 @@ impl<H> HeapSet<H> {
             rule,
             keeps_none: times.retention == HeapRetention::NONE,
             times,
-            table: Table { entries: Vec::new(), indexed: Vec::new(), vacant: Vec::new() },
+            table: HeapTable::new(),
             occupied: HeapIndex::new(),
             blocks: BlockSizes::default(),
             empty: Box::new(HeapIndex::new()),
@@ -349,8 +259,8 @@ impl<H> HeapSet<H> {
         free: tlsf::Placement,
         size: ByteSize,
     ) -> Option<Placed<&H>> {
-        let links = self.table.links(slot);
-        let heap = self.table.entry_mut(slot).heap.as_mut().expect("indexed slots contain a heap");
+        let links = self.table.indexed[slot as usize].links;
+        let heap = self.table.heap_mut(slot);
         let tlsf = heap.ranges.as_tlsf_mut()?;
         let was_empty = tlsf.is_empty();
         let suballocation = tlsf.allocate_at(free, size).ok()?;
@@ -422,27 +332,13 @@ impl<H> HeapSet<H> {
         if self.totals.reserved.checked_add(size).is_none() {
             return Err(PlacementError::TooManyBytes);
         }
-        let ranges = self.ranges_of_empty(size)?;
-        let (sharing, closing) = (Sharing::Shared, Closing::Open);
-        let mut heap = Heap { ranges, payload, sharing, closing, slabs: SlabNotes::default() };
-        let slot = match self.table.vacant.pop() {
-            Some(slot) => {
-                let entry = self.table.entry_mut(slot);
-                heap.ranges.continue_stamps(entry.next_stamp);
-                entry.heap = Some(heap);
-                slot
-            }
-            None => {
-                let slot = Slot::try_from(self.table.entries.len())
-                    .ok()
-                    .filter(|&slot| slot < Slot::MAX)
-                    .ok_or(PlacementError::TooManyHeaps)?;
-                let (next_stamp, idle, heap) = (Stamp::FIRST, IdleLinks::none(), Some(heap));
-                self.table.entries.push(Entry { generation: 0, next_stamp, idle, heap });
-                self.table.indexed.push(IndexEntry { in_use_since: 0, links: Links::NONE });
-                slot
-            }
+        let ranges = match self.spare.pop_if(|spare| spare.try_resize(size)) {
+            Some(spare) => Ranges::Tlsf(spare),
+            None => self.rule.ranges_of_empty(size)?,
         };
+        let (sharing, closing, slabs) = (Sharing::Shared, Closing::Open, SlabNotes::default());
+        let heap = Heap { ranges, payload, sharing, closing, slabs };
+        let slot = self.table.insert(heap).ok_or(PlacementError::TooManyHeaps)?;
         self.note_return(slot);
         self.index_empty(slot, self.table.key_class(slot));
         self.totals.heap_count += 1;
@@ -481,8 +377,7 @@ impl<H> HeapSet<H> {
     #[inline(always)]
     pub(super) fn free_and_keep(&mut self, id: PlacementId) -> Result<(), PlacementError> {
         let slot = id.heap();
-        let entry = self.table.entries.get_mut(slot as usize);
-        let heap = entry.and_then(|entry| entry.heap.as_mut()).ok_or(PlacementError::UnknownHeap)?;
+        let heap = self.table.get_mut(slot).ok_or(PlacementError::UnknownHeap)?;
         let Ranges::Tlsf(tlsf) = &mut heap.ranges else { return self.free_by_rule(id) };
         let range = tlsf.free(id.suballocation())?;
         let key_class = tlsf.largest_size_class();
@@ -492,7 +387,8 @@ impl<H> HeapSet<H> {
                 self.occupied.remove(&mut self.table, slot);
             }
             self.note_emptied(slot, key_class);
-        } else if !self.table.links(slot).fit(key_class) && self.table.heap(slot).is_found() {
+        } else if !self.table.indexed[slot as usize].links.fit(key_class) && self.table.heap(slot).is_found()
+        {
             self.occupied.update(&mut self.table, slot, key_class);
         }
         self.note_freed(range.size());
@@ -553,7 +449,7 @@ impl<H> HeapSet<H> {
         let mut counted = HeapSetTotals::default();
         let (mut empty, mut in_use) = (Vec::new(), Vec::new());
         for slot in 0..self.slot_limit() {
-            let Some(heap) = &self.table.entry(slot).heap else { continue };
+            let Some(heap) = self.table.get(slot) else { continue };
             heap.ranges.audit()?;
             counted.used = counted.used.saturating_add(heap.ranges.used());
             counted.reserved = counted.reserved.saturating_add(heap.ranges.capacity());
@@ -627,13 +523,8 @@ impl<H> HeapSet<H> {
 
     /// Removes an empty heap that is in no index from the set.
     fn take_out(&mut self, slot: Slot) -> H {
-        let entry = self.table.entry_mut(slot);
-        entry.generation = entry.generation.wrapping_add(1);
-        let heap = entry.heap.take().expect("indexed slots contain a heap");
-        let Heap { ranges, payload, closing, .. } = heap;
+        let Heap { ranges, payload, closing, .. } = self.table.remove(slot);
         let size = ranges.capacity();
-        entry.next_stamp = ranges.next_stamp();
-        self.table.vacant.push(slot);
         self.closed_count -= usize::from(closing != Closing::Open);
         self.totals.heap_count -= 1;
         self.totals.empty_heap_count -= 1;
@@ -646,13 +537,5 @@ impl<H> HeapSet<H> {
             self.spare.push(tlsf);
         }
         payload
-    }
-
-    /// Returns the suballocator of a new heap of `size` bytes.
-    fn ranges_of_empty(&mut self, size: ByteSize) -> Result<Ranges, PlacementError> {
-        match self.spare.pop_if(|spare| spare.try_resize(size)) {
-            Some(spare) => Ok(Ranges::Tlsf(spare)),
-            None => Ok(self.rule.ranges_of_empty(size)?),
-        }
     }
 }

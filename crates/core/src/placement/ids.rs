@@ -2,9 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use super::heap_index::Slot;
 use crate::suballoc::slab::table::SlabTable;
 use crate::suballoc::{Stamp, SuballocationId};
+
+/// A position in the set's table of heaps.
+pub(super) type Slot = u32;
 
 /// Identifies a heap of a set. An id of a heap that left the set is recognized as stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

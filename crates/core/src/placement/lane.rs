@@ -4,7 +4,7 @@ mod slab_memory;
 
 use self::slab_memory::SlabMemory;
 pub(super) use self::slab_memory::SlabRanges;
-use super::heap_set::SlabPlace;
+use super::slab_notes::SlabPlace;
 use super::{HeapId, HeapSet, HeapSetTotals, Placed, PlacementError, PlacementId};
 use crate::suballoc::slab::class::SizeClass;
 use crate::suballoc::slab::table::{SlabShape, SlabTable, SlabTotals};
@@ -61,8 +61,7 @@ impl<H: Clone> Lane<H> {
         class: SizeClass,
         size: ByteSize,
     ) -> Option<Placed<&H>> {
-        let slabs = self.slabs.get_or_insert_default();
-        let mut shape = slabs.shape(class);
+        let mut shape = self.shape(class);
         let (start, memory) = loop {
             if let Some(placed) = heaps.allocate_slab(heap, shape.bytes(), shape.alignment()) {
                 break (placed.range.start(), SlabMemory::new(placed.id, placed.heap.clone()));
@@ -70,10 +69,11 @@ impl<H: Clone> Lane<H> {
             shape = match shape.halved() {
                 Some(halved) => halved,
                 // The memory of empty slabs of other classes is used before a new heap.
-                None if give_up_empty(slabs, &mut self.further_ranges, heaps) => slabs.shape(class),
+                None if self.give_up_empty(heaps) => self.shape(class),
                 None => return None,
             };
         };
+        let slabs = self.slabs.get_or_insert_default();
         match slabs.insert(shape, start, memory, size) {
             Ok((number, suballocation)) => {
                 let memory = slabs.parent(number)?;
@@ -93,8 +93,12 @@ impl<H: Clone> Lane<H> {
     /// each.
     #[cold]
     pub(super) fn give_up_empty(&mut self, heaps: &mut HeapSet<H>) -> bool {
-        let further_ranges = &mut self.further_ranges;
-        self.slabs.as_mut().is_some_and(|slabs| give_up_empty(slabs, further_ranges, heaps))
+        let mut any = false;
+        while let Some(ranges) = self.take_empty() {
+            ranges.free(heaps);
+            any = true;
+        }
+        any
     }
 
     /// Iterates over the ranges of the slabs without used slots. O(classes), and O(1) each.
@@ -162,20 +166,23 @@ impl<H: Clone> Lane<H> {
 
     /// Closes the slab with this memory, unless the lane released it. O(1).
     pub(crate) fn close_slab(&mut self, number: u32, memory: PlacementId) {
-        if let Some(slabs) = self.slabs.as_mut() {
-            if slabs.parent(number).is_some_and(|parent| parent.ranges().slot_of(memory).is_some()) {
-                slabs.close(number);
-            }
+        if let Some(slabs) = self.slabs_with(number, memory) {
+            slabs.close(number);
         }
     }
 
     /// Reopens the slab with this memory, unless the lane released it. O(1).
     pub(crate) fn reopen_slab(&mut self, number: u32, memory: PlacementId) {
-        if let Some(slabs) = self.slabs.as_mut() {
-            if slabs.parent(number).is_some_and(|parent| parent.ranges().slot_of(memory).is_some()) {
-                slabs.reopen(number);
-            }
+        if let Some(slabs) = self.slabs_with(number, memory) {
+            slabs.reopen(number);
         }
+    }
+
+    /// Returns the slabs if the one with this number has this memory.
+    fn slabs_with(&mut self, number: u32, memory: PlacementId) -> Option<&mut SlabTable<SlabMemory<H>>> {
+        let slabs = self.slabs.as_deref_mut()?;
+        slabs.parent(number)?.ranges().slot_of(memory)?;
+        Some(slabs)
     }
 
     /// Reopens all closed slabs. O(slabs).
@@ -219,21 +226,6 @@ impl<H: Clone> Lane<H> {
 #[inline]
 fn placed<H>(lane: u32, Suballocation { id, range }: Suballocation, heap: &H) -> Placed<&H> {
     Placed { id: PlacementId::of_slot(lane, id), range, heap }
-}
-
-fn give_up_empty<H>(
-    slabs: &mut SlabTable<SlabMemory<H>>,
-    further_ranges: &mut u64,
-    heaps: &mut HeapSet<H>,
-) -> bool {
-    let mut any = false;
-    while let Some(memory) = slabs.take_empty() {
-        let ranges = memory.into_ranges();
-        *further_ranges -= ranges.further();
-        ranges.free(heaps);
-        any = true;
-    }
-    any
 }
 
 /// Corrects the totals of a set for slabs: the suballocations in them count as used, not the slabs.

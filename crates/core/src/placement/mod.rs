@@ -34,6 +34,7 @@ mod heap_cost;
 mod heap_index;
 mod heap_prices;
 mod heap_set;
+mod heap_table;
 mod idle_times;
 mod ids;
 mod lane;
@@ -44,6 +45,7 @@ mod retention;
 mod rule;
 mod shared_heap_set;
 mod sizing;
+mod slab_notes;
 mod slab_sizing;
 mod surveyed;
 

@@ -35,12 +35,10 @@ macro_rules! each {
 
 impl Ranges {
     /// Returns the suballocator of the default algorithm.
-    #[inline]
     pub(super) fn as_tlsf(&self) -> Option<&Tlsf> {
         if let Self::Tlsf(tlsf) = self { Some(tlsf) } else { None }
     }
 
-    #[inline]
     pub(super) fn as_tlsf_mut(&mut self) -> Option<&mut Tlsf> {
         if let Self::Tlsf(tlsf) = self { Some(tlsf) } else { None }
     }
@@ -88,7 +86,6 @@ impl Ranges {
         }
     }
 
-    #[inline]
     pub(super) fn capacity(&self) -> ByteSize {
         each!(self, one => one.capacity())
     }
@@ -101,18 +98,15 @@ impl Ranges {
         each!(self, one => one.allocation_count())
     }
 
-    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         each!(self, one => one.allocation_count() == 0)
     }
 
-    #[inline]
     pub(super) fn largest_free_range(&self) -> ByteSize {
         each!(self, one => one.largest_free_range())
     }
 
     /// Returns the [class](Tlsf::size_class) of the largest free range, or zero if nothing is free.
-    #[inline]
     pub(super) fn largest_size_class(&self) -> u32 {
         match self {
             Self::Tlsf(tlsf) => tlsf.largest_size_class(),

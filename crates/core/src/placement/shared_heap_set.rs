@@ -85,6 +85,17 @@ pub struct SharedHeapSet<H> {
     keeps_slabs: bool,
 }
 
+/// What a request may have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    /// A slot of this class.
+    Slot(SizeClass),
+    /// Any range of a shared heap, each as good as another.
+    AnyRange,
+    /// A range that it asks for: at the lowest offset, at the upper end, or alone in a heap.
+    ByRule,
+}
+
 /// Puts a value on its own cache lines, so that threads that use neighbouring values do not contend for them.
 /// Processors fetch lines of 64 bytes in pairs.
 #[repr(align(128))]
@@ -148,15 +159,16 @@ impl<H: Clone> SharedHeapSet<H> {
         self.room.is_nearly_full(size)
     }
 
-    /// Returns the class of the slot that a request gets, if it gets one.
     #[inline]
-    fn class_of(&self, request: &PlacementRequest) -> Option<SizeClass> {
-        if is_plain(request) { self.class_of_plain(request) } else { None }
-    }
-
-    #[inline]
-    fn class_of_plain(&self, request: &PlacementRequest) -> Option<SizeClass> {
-        SizeClass::of(request.size, request.alignment).filter(|_| request.size <= self.slots_up_to)
+    fn choice(&self, request: &PlacementRequest) -> Choice {
+        if request.upper
+            || request.sharing != Sharing::Shared
+            || request.strategy == FreeRangeChoice::MinOffset
+        {
+            return Choice::ByRule;
+        }
+        let class = SizeClass::of(request.size, request.alignment);
+        class.filter(|_| request.size <= self.slots_up_to).map_or(Choice::AnyRange, Choice::Slot)
     }
 
     /// Places a request in one of the heaps. Returns `None` if it needs a new heap. See [Cost](Self#cost); at the
@@ -178,11 +190,12 @@ impl<H: Clone> SharedHeapSet<H> {
         lane: u32,
         request: &PlacementRequest,
     ) -> Result<Option<Placed<H>>, PlacementError> {
-        if let Some(class) = self.class_of(request) {
+        let choice = self.choice(request);
+        if let Choice::Slot(class) = choice {
             return Ok(self.allocate_slot(lane, class, request.size));
         }
         let placed = self.allocate_range(request)?;
-        if placed.is_some() || !is_plain(request) {
+        if placed.is_some() || choice != Choice::AnyRange {
             return Ok(placed);
         }
         // The memory of empty slabs is used before a new heap.
@@ -227,20 +240,18 @@ impl<H: Clone> SharedHeapSet<H> {
         heap: impl FnOnce(&H) -> T,
     ) -> Option<Placed<T>> {
         let PlacementRequest { size, alignment, .. } = *request;
-        if !is_plain(request) {
-            return None;
-        }
-        match self.class_of_plain(request) {
-            Some(class) => {
+        match self.choice(request) {
+            Choice::Slot(class) => {
                 let (_, mut lane) = self.lock_lane(lane_of_thread());
                 let Placed { id, range, heap: found } = lane.allocate(class, size)?;
                 Some(Placed { id, range, heap: heap(found) })
             }
-            None => {
+            Choice::AnyRange => {
                 let mut heaps = lock(&self.heaps.0);
                 let Placed { id, range, heap: found } = heaps.allocate(size, alignment)?;
                 Some(Placed { id, range, heap: heap(found) })
             }
+            Choice::ByRule => None,
         }
     }
 
@@ -294,7 +305,7 @@ impl<H: Clone> SharedHeapSet<H> {
 
     /// Returns the result of [`has_room`](Self::has_room) for a lane.
     pub(super) fn has_room_on(&self, lane: u32, request: &PlacementRequest) -> Result<bool, PlacementError> {
-        let Some(class) = self.class_of(request) else {
+        let Choice::Slot(class) = self.choice(request) else {
             return Ok(lock(&self.heaps.0).find(request, Effort::Usual)?.is_some());
         };
         {
@@ -322,10 +333,11 @@ impl<H: Clone> SharedHeapSet<H> {
     /// Returns the errors of [`allocate`](Self::allocate), and [`PlacementError::OneHeapFull`] if the set is limited to
     /// one heap and has it.
     pub fn new_heap_size(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError> {
-        let slab =
-            self.class_of(request).map(|class| self.lock_lane(lane_of_thread()).1.shape(class).bytes());
-        let request = PlacementRequest { size: slab.unwrap_or(request.size), ..*request };
-        lock(&self.heaps.0).new_heap_size(&request)
+        let size = match self.choice(request) {
+            Choice::Slot(class) => self.lock_lane(lane_of_thread()).1.shape(class).bytes(),
+            Choice::AnyRange | Choice::ByRule => request.size,
+        };
+        lock(&self.heaps.0).new_heap_size(&PlacementRequest { size, ..*request })
     }
 
     /// Returns the bytes that a heap must have for a request, at least.
@@ -382,7 +394,7 @@ impl<H: Clone> SharedHeapSet<H> {
         payload: H,
         request: &PlacementRequest,
     ) -> Result<Placed<H>, PlacementError> {
-        let Some(class) = self.class_of(request) else {
+        let Choice::Slot(class) = self.choice(request) else {
             let mut heaps = lock(&self.heaps.0);
             return heaps.allocate_in_new(heap_size, payload, request).map(Placed::cloned);
         };
@@ -473,10 +485,6 @@ impl<H: Clone> SharedHeapSet<H> {
         self.lanes.iter().take(self.lanes_used.load(Ordering::Relaxed) as usize)
     }
 
-    fn lane(&self, number: u32) -> &Alone<Mutex<Lane<H>>> {
-        &self.lanes[number as usize]
-    }
-
     #[cold]
     fn nth_lane(&self, first: u32, distance: usize) -> u32 {
         let number = (first as usize + distance) % self.lanes.len();
@@ -487,7 +495,7 @@ impl<H: Clone> SharedHeapSet<H> {
     #[inline]
     fn lock_lane(&self, number: u32) -> (u32, MutexGuard<'_, Lane<H>>) {
         let first = if (number as usize) < self.lanes.len() { number } else { self.nth_lane(number, 0) };
-        match try_lock(&self.lane(first).0) {
+        match try_lock(&self.lanes[first as usize].0) {
             Some(lane) => (first, lane),
             None => self.lock_another_lane(first),
         }
@@ -496,15 +504,10 @@ impl<H: Clone> SharedHeapSet<H> {
     #[cold]
     fn lock_another_lane(&self, first: u32) -> (u32, MutexGuard<'_, Lane<H>>) {
         let others = (1..self.lanes.len()).map(|distance| self.nth_lane(first, distance));
-        let unlocked = others.into_iter().find_map(|other| Some((other, try_lock(&self.lane(other).0)?)));
-        unlocked.unwrap_or_else(|| (first, lock(&self.lane(first).0)))
+        let unlocked =
+            others.into_iter().find_map(|other| Some((other, try_lock(&self.lanes[other as usize].0)?)));
+        unlocked.unwrap_or_else(|| (first, lock(&self.lanes[first as usize].0)))
     }
-}
-
-/// Returns whether any range of a shared heap is as good as another for a request.
-#[inline]
-fn is_plain(request: &PlacementRequest) -> bool {
-    !request.upper && request.sharing == Sharing::Shared && request.strategy != FreeRangeChoice::MinOffset
 }
 
 /// Returns the number of the calling thread, counted from zero in the order in which threads first allocate.

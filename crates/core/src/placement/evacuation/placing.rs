@@ -4,9 +4,8 @@ use std::ops::Deref;
 
 use super::effects::PlannedMove;
 use super::run::{Evacuation, Placing};
-use super::unit::Item;
-use crate::placement::{HeapId, Placed, SharedHeapSet};
-use crate::{Alignment, HeapRange};
+use super::unit::ClosedHeap;
+use crate::placement::{Placed, SharedHeapSet};
 
 impl<S, H> Evacuation<S, H>
 where
@@ -16,37 +15,19 @@ where
     /// Plans the next move.
     pub(super) fn place(&mut self) -> Placing<H> {
         let Some((alignment, item)) = self.unit.next() else { return Placing::NothingLeft };
-        let heap = &self.unit.heaps[item.heap];
-        let from = heap.id;
-        let placing = match self.range_of(item) {
-            Some(range) if !heap.is_given_up && self.set.lock_heaps().is_closed(from) => {
-                self.place_range(from, item, range, alignment)
-            }
-            _ => Placing::Skipped,
+        let ClosedHeap { id: from, is_given_up, .. } = self.unit.heaps[item.heap];
+        // `None` if it was freed.
+        let source_range = match item.id.slot() {
+            Some((lane, slot)) => self.set.lock_lane_of(lane).and_then(|lane| lane.get(slot)),
+            None => self.set.lock_heaps().get(item.id).map(|(range, _)| range),
         };
-        if !matches!(placing, Placing::NoRoom) {
-            self.unit.pop();
-        }
-        placing
-    }
-
-    /// Returns the range of an allocation, or `None` if it was freed.
-    fn range_of(&self, item: Item) -> Option<HeapRange> {
-        match item.id.slot() {
-            Some((lane, slot)) => self.set.lock_lane_of(lane)?.get(slot),
-            None => Some(self.set.lock_heaps().get(item.id)?.0),
-        }
-    }
-
-    fn place_range(
-        &mut self,
-        from: HeapId,
-        item: Item,
-        source_range: HeapRange,
-        alignment: Alignment,
-    ) -> Placing<H> {
-        let size = source_range.size();
         let mut heaps = self.set.lock_heaps();
+        let source_range = source_range.filter(|_| !is_given_up && heaps.is_closed(from));
+        let Some(source_range) = source_range else {
+            self.unit.pop();
+            return Placing::Skipped;
+        };
+        let size = source_range.size();
         let mut placed = heaps.allocate_in_occupied(size, alignment).map(Placed::cloned);
         if let (None, Some(heap)) = (&placed, self.unit.replacement) {
             placed = heaps.allocate_in_closed(heap, size, alignment).map(Placed::cloned);
@@ -55,6 +36,7 @@ where
         let Some(target) = placed else { return Placing::NoRoom };
         let (source, to) = (item.id, target.id.heap());
         self.candidates.expect(to, size.get());
+        self.unit.pop();
         Placing::Planned(PlannedMove { source, source_range, target, from, to })
     }
 }

@@ -482,7 +482,9 @@ where
         self.candidates.take(heap.id);
         if self.set.lock_heaps().close(heap.id) {
             self.has_closed = true;
-            self.unit.push_heap(heap.id, heap.size);
+            let (id, size) = (heap.id, heap.size.get());
+            let closed = ClosedHeap { id, size, slabs: Vec::new(), waiting: 0, is_given_up: false };
+            self.unit.heaps.push(closed);
             self.phase = Phase::Gather { number: 0, then };
         }
     }
@@ -527,7 +529,7 @@ where
     /// Adds another thin heap to the unit, requests a heap for the rest, or gives the unit up.
     fn replace(&mut self) -> Option<ByteSize> {
         let (granularity, growth_limit) = self.set.lock_heaps().granularity();
-        let rest = self.unit.bytes();
+        let rest = self.unit.bytes;
         if rest == 0 {
             self.phase = Phase::Place;
             return None;
@@ -539,7 +541,9 @@ where
             }
         }
         let size = ByteSize::new(rest).align_up(granularity);
-        let gain = size.map_or(0, |size| self.unit.size_of_waiting().saturating_sub(size.get()));
+        let waiting = self.unit.heaps.iter().filter(|heap| heap.waiting > 0 && !heap.is_given_up);
+        let freed = waiting.fold(0_u64, |sum, heap| sum.saturating_add(heap.size));
+        let gain = size.map_or(0, |size| freed.saturating_sub(size.get()));
         if gain < granularity.get().max(rest / 8) {
             self.give_up_waiting();
             return None;

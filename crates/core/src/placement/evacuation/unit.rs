@@ -1,8 +1,8 @@
 //! The unit: the heaps that are being emptied together, and their remaining allocations.
 
-use crate::placement::heap_set::SlabPlace;
+use crate::placement::slab_notes::SlabPlace;
 use crate::placement::{HeapId, PlacementId};
-use crate::{Alignment, ByteSize, HeapRange};
+use crate::{Alignment, HeapRange};
 
 /// The maximum alignment that is preserved, as a base-2 logarithm. The alignment is inferred from offset and
 /// size, and no resource needs more than 4 MiB.
@@ -51,7 +51,7 @@ pub(super) struct Unit {
     /// The number of queues from the first to the last that has items.
     used_queues: usize,
     /// The total size of the items in the queues.
-    bytes: u64,
+    pub(super) bytes: u64,
     /// The heap that was supplied for the items in the queues.
     pub(super) replacement: Option<HeapId>,
 }
@@ -61,17 +61,6 @@ impl Unit {
     pub(super) fn new() -> Self {
         let queues = std::array::from_fn(|_| Vec::new());
         Self { heaps: Vec::new(), queues, used_queues: 0, bytes: 0, replacement: None }
-    }
-
-    #[inline]
-    pub(super) fn push_heap(&mut self, id: HeapId, size: ByteSize) {
-        self.heaps.push(ClosedHeap {
-            id,
-            size: size.get(),
-            slabs: Vec::new(),
-            waiting: 0,
-            is_given_up: false,
-        });
     }
 
     /// Adds an item. Amortized O(1).
@@ -104,18 +93,6 @@ impl Unit {
             self.bytes = self.bytes.saturating_sub(item.bytes);
             self.heaps[item.heap].waiting -= 1;
         }
-    }
-
-    /// Returns the total size of the remaining items.
-    pub(super) const fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Returns the total size of the heaps with remaining items.
-    #[inline]
-    pub(super) fn size_of_waiting(&self) -> u64 {
-        let waiting = self.heaps.iter().filter(|heap| heap.waiting > 0 && !heap.is_given_up);
-        waiting.fold(0, |sum, heap| sum.saturating_add(heap.size))
     }
 
     /// Discards the remaining items, and returns the heaps.

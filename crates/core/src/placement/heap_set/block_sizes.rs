@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::super::heap_index::{HeapIndex, IndexedHeaps, Slot};
+use super::super::heap_index::HeapIndex;
+use super::super::heap_table::HeapTable;
+use super::Slot;
 use crate::ByteSize;
 use crate::suballoc::AuditError;
 
@@ -76,9 +78,9 @@ impl BlockSizes {
     }
 
     /// Checks that all sizes are needed, and adds their heaps to a list.
-    pub(super) fn list(
+    pub(super) fn list<H>(
         &self,
-        heaps: &impl IndexedHeaps,
+        heaps: &HeapTable<H>,
         listed: &mut Vec<(Option<ByteSize>, Slot)>,
     ) -> Result<(), AuditError> {
         for (&size, known) in &self.sizes {

@@ -1,6 +1,5 @@
 //! The choice of a heap for requests that ask for more than any good place, and of empty heaps to take away.
 
-use super::super::heap_index::IndexedHeaps as _;
 use super::{Closing, FoundRange, HeapSet, PlacementId, Slot};
 use crate::ByteSize;
 use crate::placement::{PlacementRequest, Sharing};
@@ -18,7 +17,7 @@ impl<H> HeapSet<H> {
     }
 
     fn find_lowest_in(&self, slot: Slot, request: &PlacementRequest) -> Option<FoundRange> {
-        let heap = self.table.entry(slot).heap.as_ref()?;
+        let heap = self.table.get(slot)?;
         let tlsf = heap.ranges.as_tlsf()?;
         let is_open = heap.closing == Closing::Open && (heap.sharing == Sharing::Shared || tlsf.is_empty());
         if !is_open || tlsf.largest_size_class() < Tlsf::size_class(request.size.get()) {
@@ -84,8 +83,7 @@ impl<H> HeapSet<H> {
     pub(crate) fn vacated<T>(&self, mut unused: Vec<PlacementId>, mut of: impl FnMut(&H) -> T) -> Vec<T> {
         unused.sort_unstable_by_key(|id| id.heap());
         let of_heap = |ids: &[PlacementId]| {
-            let entry = self.table.entries.get(ids.first()?.heap() as usize)?;
-            let heap = entry.heap.as_ref()?;
+            let heap = self.table.get(ids.first()?.heap())?;
             let is_live = |id: &&PlacementId| heap.ranges.contains(id.suballocation());
             let count = ids.iter().filter(is_live).count() as u64;
             (count == heap.ranges.allocation_count()).then(|| of(&heap.payload))

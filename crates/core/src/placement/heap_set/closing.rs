@@ -3,19 +3,9 @@
 //! They are in no index, so allocating does not check whether a heap is closed. Freeing checks it only if the
 //! heap becomes empty, or would move to another bin of its index.
 
-use super::super::heap_index::IndexedHeaps as _;
-use super::{HeapId, HeapSet, Placed, PlacementError, Sharing, Slot};
+use super::{Closing, HeapId, HeapSet, Placed, PlacementError, Sharing, Slot};
 use crate::suballoc::{AuditError, Tlsf};
 use crate::{Alignment, ByteSize};
-
-/// Whether a heap is closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Closing {
-    Open,
-    Closed,
-    /// The heap was added closed, and nothing was placed in it yet.
-    Fresh,
-}
 
 /// An open heap in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +19,7 @@ pub(crate) struct OccupiedHeap {
 impl<H> HeapSet<H> {
     /// Returns the heap in a slot, if it is open, in use, shared, and divided by the default algorithm. O(1).
     pub(crate) fn shared_heap(&self, slot: Slot) -> Option<OccupiedHeap> {
-        let heap = self.table.entries.get(slot as usize)?.heap.as_ref()?;
+        let heap = self.table.get(slot)?;
         let tlsf = heap.ranges.as_tlsf().filter(|tlsf| heap.is_found() && !tlsf.is_empty())?;
         Some(OccupiedHeap { id: self.table.id(slot), size: tlsf.capacity(), used: tlsf.used() })
     }
@@ -85,7 +75,7 @@ impl<H> HeapSet<H> {
     }
 
     fn set_closing(&mut self, slot: Slot, closing: Closing) {
-        if let Some(heap) = self.table.entry_mut(slot).heap.as_mut() {
+        if let Some(heap) = self.table.get_mut(slot) {
             self.closed_count -= usize::from(heap.closing != Closing::Open);
             self.closed_count += usize::from(closing != Closing::Open);
             heap.closing = closing;
@@ -110,7 +100,7 @@ impl<H> HeapSet<H> {
         alignment: Alignment,
     ) -> Option<Placed<&H>> {
         self.table.find(id).filter(|heap| heap.closing != Closing::Open)?;
-        let heap = self.table.entry_mut(id.slot).heap.as_mut()?;
+        let heap = self.table.get_mut(id.slot)?;
         let tlsf = heap.ranges.as_tlsf_mut()?;
         let was_empty = tlsf.is_empty();
         let suballocation = tlsf.allocate(size, alignment).ok()?;
@@ -138,7 +128,6 @@ impl<H> HeapSet<H> {
     }
 
     /// Removes a closed heap whose last allocation was freed from the set. O(1).
-    #[inline]
     pub(crate) fn take_drained(&mut self) -> Option<H> {
         let slot = self.drained.pop()?;
         Some(self.take_out_drained(slot))
@@ -174,9 +163,11 @@ impl<H> HeapSet<H> {
         if self.closed_count == 0 {
             return Vec::new();
         }
-        let is_closed =
-            |entry: &super::Entry<H>| entry.heap.as_ref().is_some_and(|heap| heap.closing != Closing::Open);
-        (0..).zip(&self.table.entries).filter(|(_, entry)| is_closed(entry)).map(|(slot, _)| slot).collect()
+        (0..self.slot_limit()).filter(|&slot| self.is_closed_slot(slot)).collect()
+    }
+
+    fn is_closed_slot(&self, slot: Slot) -> bool {
+        self.table.get(slot).is_some_and(|heap| heap.closing != Closing::Open)
     }
 
     /// Checks that each open heap is in the index of its class, and that empty closed heaps are recorded.
@@ -191,9 +182,7 @@ impl<H> HeapSet<H> {
                 ));
             }
         }
-        let is_closed =
-            |entry: &&super::Entry<H>| entry.heap.as_ref().is_some_and(|heap| heap.closing != Closing::Open);
-        let closed = self.table.entries.iter().filter(is_closed).count();
+        let closed = (0..self.slot_limit()).filter(|&slot| self.is_closed_slot(slot)).count();
         if closed != self.closed_count {
             return fail(format!("{closed} heaps are closed, recorded are {}", self.closed_count));
         }
@@ -296,7 +285,7 @@ mod tests {
             }),
             ("are recorded as drained", |set, heap, _| set.drained.push(heap.slot)),
             ("marked as fresh", |set, heap, _| {
-                set.table.entry_mut(heap.slot).heap.as_mut().unwrap().closing = Closing::Fresh;
+                set.table.heap_mut(heap.slot).closing = Closing::Fresh;
             }),
         ];
         for (says, violate) in violations {

@@ -14,7 +14,6 @@ pub(crate) struct FreeRoom {
 
 impl FreeRoom {
     /// Notes the totals of the heaps.
-    #[inline]
     pub(super) fn note(&self, totals: &HeapSetTotals) {
         self.free.store(totals.reserved.saturating_sub(totals.used).get(), Ordering::Relaxed);
     }

@@ -2,28 +2,12 @@
 
 use super::{HeapSet, Slot};
 use crate::placement::heap_prices::{CLASSES, class_of, size_of_class};
+use crate::placement::heap_table::{IdleLinks, NO_SLOT};
 use crate::placement::idle_times::{IdleTimes, Moment};
-
-const NONE: Slot = Slot::MAX;
 
 /// Heaps that leave together because of periods cost at most so much, but for the last one: about half of it to release
 /// them.
 const SLICE_NANOS: u64 = 2_000_000;
-
-/// The place of a heap among the empty ones, and when it became empty.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct IdleLinks {
-    before: Slot,
-    after: Slot,
-    since: Moment,
-}
-
-impl IdleLinks {
-    /// The links of a heap that is in no list.
-    pub(super) fn none() -> Self {
-        Self { before: NONE, after: NONE, since: Moment::default() }
-    }
-}
 
 /// The empty heaps of a class of sizes, in the order in which they became empty.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +38,7 @@ pub(super) struct IdleOrder {
 
 impl IdleOrder {
     pub(super) fn new() -> Self {
-        let list = List { longest: NONE, latest: NONE, pause: Pause::default() };
+        let list = List { longest: NO_SLOT, latest: NO_SLOT, pause: Pause::default() };
         let lists = Box::new([list; CLASSES]);
         Self { lists, occupied: 0, next_expiry: 0 }
     }
@@ -88,13 +72,13 @@ impl<H> HeapSet<H> {
         let (before, since) = (self.idle.lists[class].latest, self.times.now());
         self.empty.insert(&mut self.table, slot, key_class);
         self.times.note_empty();
-        self.table.entry_mut(slot).idle = IdleLinks { before, after: NONE, since };
+        self.table.entries[slot as usize].idle = IdleLinks { before, after: NO_SLOT, since };
         self.idle.occupied |= 1 << class;
         let expiry = since.operation.saturating_add(self.times.kept_operations(class));
         self.idle.next_expiry = self.idle.next_expiry.min(expiry);
         match before {
-            NONE => self.idle.lists[class].longest = slot,
-            before => self.table.entry_mut(before).idle.after = slot,
+            NO_SLOT => self.idle.lists[class].longest = slot,
+            before => self.table.entries[before as usize].idle.after = slot,
         }
         self.idle.lists[class].latest = slot;
     }
@@ -109,25 +93,27 @@ impl<H> HeapSet<H> {
     pub(super) fn unindex_empty(&mut self, slot: Slot) {
         self.empty.remove(&mut self.table, slot);
         let class = self.class_of_heap(slot);
-        let IdleLinks { before, after, .. } = self.table.entry(slot).idle;
+        let IdleLinks { before, after, .. } = self.table.entries[slot as usize].idle;
         match before {
-            NONE => self.idle.lists[class].longest = after,
-            before => self.table.entry_mut(before).idle.after = after,
+            NO_SLOT => self.idle.lists[class].longest = after,
+            before => self.table.entries[before as usize].idle.after = after,
         }
         match after {
-            NONE => self.idle.lists[class].latest = before,
-            after => self.table.entry_mut(after).idle.before = before,
+            NO_SLOT => self.idle.lists[class].latest = before,
+            after => self.table.entries[after as usize].idle.before = before,
         }
-        if self.idle.lists[class].longest == NONE {
+        if self.idle.lists[class].longest == NO_SLOT {
             self.idle.occupied &= !(1 << class);
         }
     }
 
     /// Returns the empty heaps. O(n) for n of them; for audits.
     pub(super) fn idle_slots(&self) -> Vec<Slot> {
-        let next = |slot: Slot| (slot != NONE).then_some(slot);
+        let next = |slot: Slot| (slot != NO_SLOT).then_some(slot);
         let of_list = |list: &List| {
-            std::iter::successors(next(list.longest), |&slot| next(self.table.entry(slot).idle.after))
+            std::iter::successors(next(list.longest), |&slot| {
+                next(self.table.entries[slot as usize].idle.after)
+            })
         };
         self.idle.lists.iter().flat_map(of_list).collect()
     }
@@ -144,14 +130,18 @@ impl<H> HeapSet<H> {
     }
 
     /// Removes a heap that has been empty for longest among those of its class, if `is_over` says so of the times, the
-    /// class and the moment since when it is empty.
-    fn take_longest_idle(&mut self, mut is_over: impl FnMut(&IdleTimes, usize, Moment) -> bool) -> Option<H> {
+    /// class, its pause and the moment since when the heap is empty. Returns class and moment, too.
+    fn take_longest_idle(
+        &mut self,
+        mut is_over: impl FnMut(&IdleTimes, usize, Pause, Moment) -> bool,
+    ) -> Option<(usize, Moment, H)> {
         let mut left = self.idle_classes();
         while left != 0 {
             let class = left.trailing_zeros() as usize;
-            let slot = self.idle.lists[class].longest;
-            if is_over(&self.times, class, self.table.entry(slot).idle.since) {
-                return Some(self.remove(slot));
+            let List { longest, pause, .. } = self.idle.lists[class];
+            let since = self.table.entries[longest as usize].idle.since;
+            if is_over(&self.times, class, pause, since) {
+                return Some((class, since, self.remove(longest)));
             }
             left &= left - 1;
         }
@@ -166,13 +156,13 @@ impl<H> HeapSet<H> {
 
     fn take_first_expired(&mut self) -> Option<H> {
         let (operation, mut next_expiry) = (self.times.operation(), u64::MAX);
-        let taken = self.take_longest_idle(|times, class, since| {
+        let taken = self.take_longest_idle(|times, class, _, since| {
             let expiry = times.expiry(class, since);
             next_expiry = next_expiry.min(expiry);
             operation >= expiry
         });
         self.idle.next_expiry = if taken.is_some() { 0 } else { next_expiry };
-        taken
+        taken.map(|(.., heap)| heap)
     }
 
     /// See [`SharedHeapSet::pass_frame`](crate::placement::SharedHeapSet::pass_frame).
@@ -180,8 +170,8 @@ impl<H> HeapSet<H> {
         self.times.begin_frame();
         self.idle.next_expiry = 0;
         let most = self.totals.empty_heap_count.div_ceil(16);
-        let is_over = |times: &IdleTimes, _, since| times.is_over_frames(since);
-        let removed = (0..most).map_while(|_| self.take_longest_idle(is_over)).collect();
+        let is_over = |times: &IdleTimes, _, _, since| times.is_over_frames(since);
+        let removed = (0..most).map_while(|_| Some(self.take_longest_idle(is_over)?.2)).collect();
         self.times.end_frame(self.totals.reserved);
         removed
     }
@@ -218,23 +208,14 @@ impl<H> HeapSet<H> {
 
     /// Removes a heap that was empty for too many periods. Returns its class, too.
     fn take_over_periods(&mut self) -> Option<(usize, H)> {
-        let mut left = self.idle_classes();
-        while left != 0 {
-            let class = left.trailing_zeros() as usize;
-            let List { longest, pause, .. } = self.idle.lists[class];
-            let since = self.table.entry(longest).idle.since;
-            if self.times.is_over_periods(since, pause.kept) {
-                let removed = self.remove(longest);
-                let List { longest, pause, .. } = &mut self.idle.lists[class];
-                pause.left = Some(since.period);
-                if *longest == NONE {
-                    // The pause is longer than it was expected to be.
-                    pause.kept = 0;
-                }
-                return Some((class, removed));
-            }
-            left &= left - 1;
+        let is_over = |times: &IdleTimes, _, pause: Pause, since| times.is_over_periods(since, pause.kept);
+        let (class, since, removed) = self.take_longest_idle(is_over)?;
+        let List { longest, pause, .. } = &mut self.idle.lists[class];
+        pause.left = Some(since.period);
+        if *longest == NO_SLOT {
+            // The pause is longer than it was expected to be.
+            pause.kept = 0;
         }
-        None
+        Some((class, removed))
     }
 }

@@ -1,10 +1,11 @@
 //! Decisions that the set's rule makes: the place of a request, and the size of a new heap.
 
-use super::super::heap_index::{HeapIndex, IndexedHeaps as _};
+use super::super::heap_index::HeapIndex;
 use super::{
-    Effort, FoundRange, HeapSet, Placed, PlacementError, PlacementId, Ranges, SizeCacheCounts, Slot, Table,
+    Effort, FoundRange, HeapSet, Placed, PlacementError, PlacementId, Ranges, SizeCacheCounts, Slot,
 };
 use crate::ByteSize;
+use crate::placement::heap_table::HeapTable;
 use crate::placement::rule::LARGEST_HEAP;
 use crate::placement::{HeapSurvey, PlacementRequest, PlacementRule, Sharing, SlabSizing};
 use crate::suballoc::FreeRangeChoice;
@@ -109,7 +110,7 @@ impl<H> HeapSet<H> {
         let was_empty = self.table.heap(slot).ranges.is_empty();
         // Before the heap is counted.
         let by_rule = if was_empty { self.new_heap_size(request).ok() } else { None };
-        let heap = self.table.entry_mut(slot).heap.as_mut()?;
+        let heap = self.table.get_mut(slot)?;
         if was_empty {
             let mut fresh = self.rule.ranges_for(request, heap.ranges.capacity())?;
             fresh.continue_stamps(heap.ranges.next_stamp());
@@ -139,7 +140,7 @@ impl<H> HeapSet<H> {
     #[inline(never)]
     pub(super) fn free_by_rule(&mut self, id: PlacementId) -> Result<(), PlacementError> {
         let slot = id.heap();
-        let heap = self.table.entries.get_mut(slot as usize).and_then(|entry| entry.heap.as_mut());
+        let heap = self.table.get_mut(slot);
         let heap = heap.ok_or(PlacementError::UnknownHeap)?;
         let range = heap.ranges.free(id.suballocation())?;
         let (is_empty, is_shared) = (heap.ranges.is_empty(), heap.sharing == Sharing::Shared);
@@ -149,7 +150,7 @@ impl<H> HeapSet<H> {
         }
         if is_empty {
             let block_size = self.block_size_of(slot);
-            let heap = self.table.entry_mut(slot).heap.as_mut().ok_or(PlacementError::UnknownHeap)?;
+            let heap = self.table.get_mut(slot).ok_or(PlacementError::UnknownHeap)?;
             let mut unused = self.rule.ranges_of_empty(heap.ranges.capacity())?;
             unused.continue_stamps(heap.ranges.next_stamp());
             heap.ranges = unused;
@@ -163,7 +164,7 @@ impl<H> HeapSet<H> {
     }
 
     /// Returns the index of the heaps in use that requests share like that in a slot.
-    fn heaps_like(&mut self, slot: Slot) -> (&mut HeapIndex, &mut Table<H>) {
+    fn heaps_like(&mut self, slot: Slot) -> (&mut HeapIndex, &mut HeapTable<H>) {
         let heaps = match self.block_size_of(slot) {
             Some(size) => self.blocks.heaps_mut(size),
             None => &mut self.occupied,
@@ -288,7 +289,7 @@ impl<H> HeapSet<H> {
 
     /// Returns a heap that is not divided by the default algorithm, and all of its ranges.
     pub(crate) fn survey_by_rule(&self, slot: Slot) -> Option<HeapSurvey<&H>> {
-        let heap = self.table.entries.get(slot as usize)?.heap.as_ref()?;
+        let heap = self.table.get(slot)?;
         heap.ranges.as_tlsf().is_none().then(|| heap.ranges.survey(slot, &heap.payload))
     }
 }

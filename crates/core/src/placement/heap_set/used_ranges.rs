@@ -1,24 +1,9 @@
 //! Used ranges of heaps: allocations, or slabs of a lane.
 
 use super::{Closing, HeapId, HeapSet, PlacementId, Slot};
-use crate::suballoc::{RangeUse, Stamp};
+use crate::placement::slab_notes::SlabPlace;
+use crate::suballoc::RangeUse;
 use crate::{ByteSize, HeapRange};
-
-/// The location of a slab's record: its lane, and its number there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SlabPlace {
-    pub(crate) lane: u32,
-    pub(crate) number: u32,
-}
-
-/// The slabs among the ranges of a heap.
-///
-/// An entry stays when its range is freed; it contains the stamp, which no other range of the heap ever gets.
-#[derive(Clone, Default)]
-pub(super) struct SlabNotes {
-    /// The entries, by the number of the range.
-    notes: Vec<Option<(Stamp, SlabPlace)>>,
-}
 
 /// A used range of a heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,21 +34,16 @@ pub(crate) struct Beside {
 impl<H> HeapSet<H> {
     /// Records that a live range is a slab. Amortized O(1).
     pub(crate) fn note_slab(&mut self, id: PlacementId, place: SlabPlace) {
-        let entry = self.table.entries.get_mut(id.heap() as usize);
-        let Some(heap) = entry.and_then(|entry| entry.heap.as_mut()) else { return };
-        let Some(tlsf) = heap.ranges.as_tlsf() else { return };
-        let number = tlsf.number_of(id.suballocation());
-        let notes = &mut heap.slabs.notes;
-        if number >= notes.len() {
-            notes.resize(number + 1, None);
+        let Some(heap) = self.table.get_mut(id.heap()) else { return };
+        if let Some(tlsf) = heap.ranges.as_tlsf() {
+            heap.slabs.note(tlsf.number_of(id.suballocation()), id.suballocation().stamp(), place);
         }
-        notes[number] = Some((id.suballocation().stamp(), place));
     }
 
     /// Returns whether a live range may be [divided](Self::divide) into so many: its heap must be open, and
     /// have room for the ranges. O(1).
     pub(crate) fn may_divide(&self, id: PlacementId, parts: u32) -> bool {
-        let heap = self.table.entries.get(id.heap() as usize).and_then(|entry| entry.heap.as_ref());
+        let heap = self.table.get(id.heap());
         heap.is_some_and(|heap| {
             let has_numbers = heap.ranges.as_tlsf().is_some_and(|tlsf| tlsf.has_numbers_for(parts));
             has_numbers && heap.closing == Closing::Open
@@ -73,7 +53,7 @@ impl<H> HeapSet<H> {
     /// Divides a live range: it keeps its first `size` bytes, and the rest becomes a new range, which is
     /// returned. O(1).
     pub(crate) fn divide(&mut self, id: PlacementId, size: ByteSize) -> Option<PlacementId> {
-        let heap = self.table.entries.get_mut(id.heap() as usize)?.heap.as_mut()?;
+        let heap = self.table.get_mut(id.heap())?;
         let rest = heap.ranges.as_tlsf_mut()?.divide(id.suballocation(), size).ok()?;
         self.totals.allocation_count += 1;
         Some(PlacementId::new(id.heap(), rest.id))
@@ -110,7 +90,7 @@ impl<H> HeapSet<H> {
 
     /// Returns the heap in a slot with its ranges, if the default algorithm divides it. O(ranges).
     pub(crate) fn ranges_of(&self, slot: Slot) -> Option<HeapRanges<&H>> {
-        let heap = self.table.entries.get(slot as usize)?.heap.as_ref()?;
+        let heap = self.table.get(slot)?;
         let tlsf = heap.ranges.as_tlsf()?;
         let used = tlsf.ranges().filter_map(|range_use| {
             let RangeUse::Used(used) = range_use else { return None };
@@ -127,7 +107,7 @@ impl<H> HeapSet<H> {
 
     /// Returns what is below a live range and above it, with slabs beyond free ranges. O(1).
     pub(crate) fn beside(&self, id: PlacementId) -> Option<[Beside; 2]> {
-        let heap = self.table.entries.get(id.heap() as usize)?.heap.as_ref()?;
+        let heap = self.table.get(id.heap())?;
         let beside = heap.ranges.as_tlsf()?.beside(id.suballocation())?;
         Some(beside.map(|(free, used)| {
             let used = used.map(|used| PlacementId::new(id.heap(), used.id));
@@ -137,14 +117,13 @@ impl<H> HeapSet<H> {
 
     /// Returns the range of a live id that is directly in a heap, and the owner's handle of the heap. O(1).
     pub(crate) fn get(&self, id: PlacementId) -> Option<(HeapRange, &H)> {
-        let heap = self.table.entries.get(id.heap() as usize)?.heap.as_ref()?;
+        let heap = self.table.get(id.heap())?;
         Some((heap.ranges.as_tlsf()?.range_of(id.suballocation()).ok()?, &heap.payload))
     }
 
     fn slab_place(&self, id: PlacementId) -> Option<SlabPlace> {
-        let heap = self.table.entries.get(id.heap() as usize)?.heap.as_ref()?;
+        let heap = self.table.get(id.heap())?;
         let number = heap.ranges.as_tlsf()?.number_of(id.suballocation());
-        let (stamp, place) = heap.slabs.notes.get(number).copied().flatten()?;
-        (stamp == id.suballocation().stamp()).then_some(place)
+        heap.slabs.get(number, id.suballocation().stamp())
     }
 }

@@ -1,7 +1,8 @@
 //! The heap ranges of slabs, and the release of their free slots to the heaps.
 
 use super::super::PlacementId;
-use super::super::heap_set::{HeapSet, SlabPlace};
+use super::super::heap_set::HeapSet;
+use super::super::slab_notes::SlabPlace;
 use super::Lane;
 use crate::ByteSize;
 use crate::suballoc::slab::table::{CutSlots, FreeRun, MAX_SLOTS, SlabTable};

@@ -148,7 +148,6 @@ impl Blocks {
     }
 
     /// Checks the blocks. O(n log n) for the blocks that were ever used.
-    #[inline]
     pub(crate) fn audit(&self) -> Result<(), AuditError> {
         let used = self.live().fold(ByteSize::ZERO, |sum, live| sum.saturating_add(live.range.size()));
         let is_sound =

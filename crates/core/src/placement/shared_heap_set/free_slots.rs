@@ -1,8 +1,9 @@
 //! The last resort of a request: free slots of slabs that are in use.
 
 use super::SharedHeapSet;
-use crate::placement::heap_set::{Beside, Effort, HeapSet, SlabPlace};
+use crate::placement::heap_set::{Beside, Effort, HeapSet};
 use crate::placement::lane::Lane;
+use crate::placement::slab_notes::SlabPlace;
 use crate::placement::{Placed, PlacementError, PlacementId, PlacementRequest};
 use crate::suballoc::slab::table::{MAX_BYTES, MAX_SLOTS};
 use crate::sync::{MutexGuard, lock};

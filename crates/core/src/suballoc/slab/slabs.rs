@@ -46,19 +46,9 @@ impl SlabIndex {
     pub(super) const fn number(self) -> u32 {
         self.0 - Self::FIRST
     }
-
-    #[inline]
-    fn position(self) -> usize {
-        position(self.0)
-    }
 }
 
 const _: () = assert!(SlabIndex::FIRST as usize == SizeClass::RING_COUNT);
-
-#[inline]
-pub(super) fn position(number: u32) -> usize {
-    usize::try_from(number).expect("usize has at least 32 bits on every platform with a GPU")
-}
 
 /// A slab, the head of a ring, or a vacant place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,14 +122,14 @@ impl Index<SlabIndex> for SlabRings {
 
     #[inline]
     fn index(&self, index: SlabIndex) -> &Slab {
-        &self.places[index.position()]
+        &self.places[index.0 as usize]
     }
 }
 
 impl IndexMut<SlabIndex> for SlabRings {
     #[inline]
     fn index_mut(&mut self, index: SlabIndex) -> &mut Slab {
-        &mut self.places[index.position()]
+        &mut self.places[index.0 as usize]
     }
 }
 
@@ -174,7 +164,7 @@ impl SlabRings {
     /// Returns the slab at the index named by an id; it may be vacant.
     #[inline]
     pub(super) fn find(&self, index: SlabIndex) -> Option<&Slab> {
-        self.places.get(index.position())
+        self.places.get(index.0 as usize)
     }
 
     /// Returns a place for a new slab, in no ring, or `None` if the limit is reached.

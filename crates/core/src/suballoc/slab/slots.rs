@@ -2,7 +2,7 @@
 
 use super::super::suballocation::Stamp;
 use super::class::SizeClass;
-use super::slabs::{FIRST_SLABS, MAX_SLOTS, SlabIndex, position};
+use super::slabs::{FIRST_SLABS, MAX_SLOTS, SlabIndex};
 
 /// The requested size minus one in the low 16 bits; above them, the number of suballocations that the slot
 /// had, from one.
@@ -90,12 +90,12 @@ impl SlotRecords {
 
     #[inline]
     pub(super) fn get(&self, number: u32) -> Option<SlotRecord> {
-        self.records.get(position(number)).copied()
+        self.records.get(number as usize).copied()
     }
 
     #[inline]
     pub(super) fn note_mut(&mut self, number: u32) -> &mut SlotNote {
-        &mut self.records[position(number)].note
+        &mut self.records[number as usize].note
     }
 
     /// Returns the number of slot numbers, including vacant ones.
@@ -108,7 +108,7 @@ impl SlotRecords {
     pub(super) fn take_run(&mut self, slot_count: u32, slab: SlabIndex) -> Option<u32> {
         let length_log2 = slot_count.next_power_of_two().ilog2();
         let first = self.vacant_run(length_log2)?;
-        for record in &mut self.records[position(first)..][..position(slot_count)] {
+        for record in &mut self.records[first as usize..][..slot_count as usize] {
             record.link = slab.number();
         }
         Some(first)
@@ -116,9 +116,9 @@ impl SlotRecords {
 
     fn vacant_run(&mut self, length_log2: u32) -> Option<u32> {
         for log2 in length_log2..=MAX_SLOTS.ilog2() {
-            let first = self.vacant[position(log2)];
+            let first = self.vacant[log2 as usize];
             if first != Self::NONE {
-                self.vacant[position(log2)] = self.records[position(first)].link;
+                self.vacant[log2 as usize] = self.records[first as usize].link;
                 // The rest of a longer run becomes shorter vacant runs.
                 (length_log2..log2).for_each(|half| self.add_vacant(first + (1 << half), half));
                 return Some(first);
@@ -138,8 +138,8 @@ impl SlotRecords {
     }
 
     fn add_vacant(&mut self, first: u32, length_log2: u32) {
-        let next = std::mem::replace(&mut self.vacant[position(length_log2)], first);
-        self.records[position(first)].link = next;
+        let next = std::mem::replace(&mut self.vacant[length_log2 as usize], first);
+        self.records[first as usize].link = next;
     }
 
     /// Returns the number of vacant slot numbers, or an error if a vacant run is not in the table.

@@ -10,7 +10,7 @@ use super::super::suballocation::SuballocationId;
 use super::super::{SuballocError, Suballocation};
 use super::class::{ClassSet, SizeClass};
 pub(crate) use super::slabs::MAX_SLOTS;
-use super::slabs::{FIRST_SLABS, SlabIndex, SlabRings, position};
+use super::slabs::{FIRST_SLABS, SlabIndex, SlabRings};
 use super::slots::{SlotRecord, SlotRecords};
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
 
@@ -171,7 +171,7 @@ impl<P> SlabTable<P> {
             self.note_empties(class);
         }
         let suballocation = self.hand_out(number, start, size.get());
-        let parent = self.parents[position(index.number())].as_ref();
+        let parent = self.parents[index.number() as usize].as_ref();
         Some((suballocation, parent.expect("a slab in a ring has a free slot")))
     }
 
@@ -236,7 +236,7 @@ impl<P> SlabTable<P> {
 
     /// Returns the owner's handle of a slab's memory.
     pub(crate) fn parent(&self, number: u32) -> Option<&P> {
-        self.parents.get(position(number))?.as_ref()
+        self.parents.get(number as usize)?.as_ref()
     }
 
     /// Returns the shape of the next slab of the class. O(1).
@@ -261,7 +261,7 @@ impl<P> SlabTable<P> {
             self.slabs.give_back_place(index);
             return Err(parent);
         };
-        let at = position(index.number());
+        let at = index.number() as usize;
         if at >= self.parents.len() {
             self.parents.resize_with(at + 1, || None);
         }
@@ -332,7 +332,7 @@ impl<P> SlabTable<P> {
         self.totals.slab_count -= 1;
         self.totals.slab_bytes -= bytes;
         self.totals.empty_slab_bytes -= bytes;
-        self.parents[position(index.number())].take().expect("a slab has a slot")
+        self.parents[index.number() as usize].take().expect("a slab has a slot")
     }
 
     /// Updates whether the class has a slab without a used slot.
@@ -381,7 +381,7 @@ impl<P> SlabTable<P> {
                 return Err(format!("slab {number} has an invalid shape: {slab:?}"));
             }
             full += u32::from(slab.free == 0);
-            numbers += position(slab.made_slots.next_power_of_two());
+            numbers += slab.made_slots.next_power_of_two() as usize;
             for slot in slab.slots().map(|slot| slab.first_slot + slot) {
                 if self.slots.get(slot).map(SlotRecord::slab) != Some(SlabIndex::of(number)) {
                     return Err(format!("slot {slot} of slab {number} does not record its slab"));
@@ -414,7 +414,7 @@ impl<P> SlabTable<P> {
             return Err("the recorded set of classes with empty slabs is wrong".to_owned());
         }
         let numbers = numbers + self.slots.audit_vacant()?;
-        if numbers != self.slots.len() || self.parents.len() > position(self.slabs.place_count()) {
+        if numbers != self.slots.len() || self.parents.len() > self.slabs.place_count() as usize {
             return Err(format!("found {numbers} of {} slot numbers", self.slots.len()));
         }
         Ok(())

@@ -98,7 +98,7 @@ const fn low_half(number: u64) -> u32 {
 
 #[inline]
 fn position(word: u32) -> usize {
-    usize::try_from(word % WORDS).expect("below 64")
+    (word % WORDS) as usize
 }
 
 /// The bitmaps of the bins that are not empty. The rings of free ranges are in the table of nodes.

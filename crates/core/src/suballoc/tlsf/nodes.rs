@@ -47,17 +47,6 @@ impl NodeIndex {
     pub(super) const fn slot(self) -> Option<NonZeroU32> {
         NonZeroU32::new(self.0)
     }
-
-    /// Returns the index in the table.
-    #[inline]
-    pub(super) fn position(self) -> usize {
-        position(self.0)
-    }
-}
-
-#[inline]
-fn position(index: u32) -> usize {
-    usize::try_from(index).expect("usize has at least 32 bits on every platform with a GPU")
 }
 
 /// The index of a bin's head, or of a free range's links.
@@ -102,28 +91,28 @@ impl Rings {
 
     #[inline]
     pub(super) fn previous(&self, link: Link) -> Link {
-        self.links[position(link.0)][0]
+        self.links[link.0 as usize][0]
     }
 
     #[inline]
     pub(super) fn next(&self, link: Link) -> Link {
-        self.links[position(link.0)][1]
+        self.links[link.0 as usize][1]
     }
 
     /// Links `new` between a head and the first range of its bin.
     #[inline(always)]
     pub(super) fn insert(&mut self, head: Link, new: Link) {
-        let next = std::mem::replace(&mut self.links[position(head.0)][1], new);
-        self.links[position(new.0)] = [head, next];
-        self.links[position(next.0)][0] = new;
+        let next = std::mem::replace(&mut self.links[head.0 as usize][1], new);
+        self.links[new.0 as usize] = [head, next];
+        self.links[next.0 as usize][0] = new;
     }
 
     /// Unlinks a range. Returns the previous and the next link.
     #[inline(always)]
     pub(super) fn remove(&mut self, link: Link) -> [Link; 2] {
-        let [previous, next] = self.links[position(link.0)];
-        self.links[position(previous.0)][1] = next;
-        self.links[position(next.0)][0] = previous;
+        let [previous, next] = self.links[link.0 as usize];
+        self.links[previous.0 as usize][1] = next;
+        self.links[next.0 as usize][0] = previous;
         [previous, next]
     }
 }
@@ -221,14 +210,14 @@ impl<T> Index<NodeIndex> for [Slot<T>] {
 
     #[inline]
     fn index(&self, index: NodeIndex) -> &Node {
-        &self[index.position()].node
+        &self[index.0 as usize].node
     }
 }
 
 impl<T> IndexMut<NodeIndex> for [Slot<T>] {
     #[inline]
     fn index_mut(&mut self, index: NodeIndex) -> &mut Node {
-        &mut self[index.position()].node
+        &mut self[index.0 as usize].node
     }
 }
 
@@ -283,7 +272,7 @@ impl<T> Nodes<T> {
     pub(super) fn new(bin_count: u32, range_limit: u32) -> Self {
         let mut slots = Vec::with_capacity(Self::FIRST + Self::FIRST_RANGES);
         slots.push(Node::EDGE.into());
-        let mut links = Vec::with_capacity(position(bin_count) + slots.capacity());
+        let mut links = Vec::with_capacity(bin_count as usize + slots.capacity());
         links.extend((0..bin_count).map(|bin| [Link::head_of_bin(bin); 2]));
         links.push([Link(bin_count); 2]);
         // The last link is below 2^32.
@@ -298,7 +287,7 @@ impl<T> Nodes<T> {
     pub(super) fn reset(&mut self) -> NodeIndex {
         let whole = if self.slots.len() > Self::FIRST {
             self.slots.truncate(Self::FIRST + 1);
-            self.rings.links.truncate(position(self.rings.bin_count) + Self::FIRST + 1);
+            self.rings.links.truncate(self.rings.bin_count as usize + Self::FIRST + 1);
             NodeIndex(1)
         } else {
             self.push()
@@ -312,7 +301,7 @@ impl<T> Nodes<T> {
     /// Empties all bins, whatever they contain.
     pub(super) fn unlink_all_bins(&mut self) {
         for bin in 0..self.rings.bin_count {
-            self.rings.links[position(bin)] = [Link::head_of_bin(bin); 2];
+            self.rings.links[bin as usize] = [Link::head_of_bin(bin); 2];
         }
     }
 
@@ -336,7 +325,7 @@ impl<T> Nodes<T> {
     /// Returns the node that an id names, if that slot exists.
     #[inline]
     pub(super) fn find(&self, index: NodeIndex) -> Option<&Node> {
-        Some(&self.slots.get(index.position())?.node)
+        Some(&self.slots.get(index.0 as usize)?.node)
     }
 
     /// Drops all values. If the drop of one panics, all nodes are unchanged.
@@ -349,7 +338,7 @@ impl<T> Nodes<T> {
     /// Returns the slot of the used range that an id names, if it is live.
     #[inline]
     pub(super) fn live(&self, id: SuballocationId) -> Result<&Slot<T>, SuballocError> {
-        match self.slots.get(NodeIndex::from_slot(id.slot()).position()) {
+        match self.slots.get(id.slot().get() as usize) {
             Some(slot) if slot.node.stamp() == Some(id.stamp()) => Ok(slot),
             _ => Err(SuballocError::StaleId { id }),
         }
@@ -359,7 +348,7 @@ impl<T> Nodes<T> {
     #[inline]
     pub(super) fn value_mut(&mut self, id: SuballocationId) -> Result<&mut Option<T>, SuballocError> {
         self.live(id)?;
-        Ok(&mut self.slots[NodeIndex::from_slot(id.slot()).position()].value)
+        Ok(&mut self.slots[id.slot().get() as usize].value)
     }
 
     /// Reserves space for `additional` more slots.
@@ -381,7 +370,7 @@ impl<T> Nodes<T> {
     #[inline(never)]
     fn grow(&mut self) -> bool {
         while self.vacant.count < 2 {
-            if self.slots.len() - Self::FIRST >= position(self.range_limit) {
+            if self.slots.len() - Self::FIRST >= self.range_limit as usize {
                 return false;
             }
             let index = self.push();

@@ -42,7 +42,7 @@ impl<T> Tlsf<T> {
     /// Returns the number of the range that an id names. Numbers count from zero, densely except for free
     /// ranges. O(1).
     pub(crate) fn number_of(&self, id: SuballocationId) -> usize {
-        NodeIndex::from_slot(id.slot()).position().saturating_sub(Nodes::<T>::FIRST)
+        (id.slot().get() as usize).saturating_sub(Nodes::<T>::FIRST)
     }
 
     /// Returns the suballocation with this number, if it is live. O(1).

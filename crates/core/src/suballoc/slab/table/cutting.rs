@@ -99,7 +99,7 @@ impl<P> SlabTable<P> {
 
     /// Returns the owner's handle of a slab's memory.
     pub(crate) fn parent_mut(&mut self, number: u32) -> Option<&mut P> {
-        self.parents.get_mut(super::position(number))?.as_mut()
+        self.parents.get_mut(number as usize)?.as_mut()
     }
 }
 
