@@ -273,8 +273,8 @@ impl<H> HeapSet<H> {
 
     /// Counts whether the size of a request is known, if its heaps have blocks of one size.
     pub(crate) fn count_size(&mut self, request: &PlacementRequest) {
-        let is_counted = request.sharing == Sharing::Shared && self.rule.check(request).is_ok();
-        if let Some(size) = self.rule.block_size(request).filter(|_| is_counted) {
+        let Some(size) = self.rule.block_size(request) else { return };
+        if request.sharing == Sharing::Shared && self.rule.check(request).is_ok() {
             self.blocks.count(size, request.cache_size);
         }
     }
