@@ -13,6 +13,7 @@ use windows_core::{ComObject, GUID, Ref, implement};
 use super::call;
 use super::device::Device;
 use super::inert::{self, PipelineState};
+use super::methods::calls;
 use super::object::{Child, implement_child, own};
 use crate::debug::ObjectKind;
 use crate::rules::Refusal;
@@ -129,28 +130,16 @@ impl ID3D12PipelineLibrary_Impl for PipelineLibrary_Impl {
         })
     }
 
-    fn LoadGraphicsPipeline(
-        &self,
-        pname: &PCWSTR,
-        pdesc: *const D3D12_GRAPHICS_PIPELINE_STATE_DESC,
-        riid: *const GUID,
-        pppipelinestate: *mut *mut c_void,
-    ) -> windows_core::Result<()> {
-        let name = "ID3D12PipelineLibrary::LoadGraphicsPipeline";
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        unsafe { self.load(name, *pname, || inert::check_graphics(pdesc), riid, pppipelinestate) }
-    }
-
-    fn LoadComputePipeline(
-        &self,
-        pname: &PCWSTR,
-        pdesc: *const D3D12_COMPUTE_PIPELINE_STATE_DESC,
-        riid: *const GUID,
-        pppipelinestate: *mut *mut c_void,
-    ) -> windows_core::Result<()> {
-        let name = "ID3D12PipelineLibrary::LoadComputePipeline";
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        unsafe { self.load(name, *pname, || inert::check_compute(pdesc), riid, pppipelinestate) }
+    calls! {
+        ID3D12PipelineLibrary:
+        fn LoadGraphicsPipeline(
+            name: &PCWSTR, desc: *const D3D12_GRAPHICS_PIPELINE_STATE_DESC, riid: *const GUID,
+            ppv: *mut *mut c_void
+        ) -> windows_core::Result<()> = load(*name, || inert::check_graphics(desc), riid, ppv);
+        fn LoadComputePipeline(
+            name: &PCWSTR, desc: *const D3D12_COMPUTE_PIPELINE_STATE_DESC, riid: *const GUID,
+            ppv: *mut *mut c_void
+        ) -> windows_core::Result<()> = load(*name, || inert::check_compute(desc), riid, ppv);
     }
 
     fn GetSerializedSize(&self) -> usize {
@@ -178,15 +167,11 @@ impl ID3D12PipelineLibrary_Impl for PipelineLibrary_Impl {
 }
 
 impl ID3D12PipelineLibrary1_Impl for PipelineLibrary_Impl {
-    fn LoadPipeline(
-        &self,
-        pname: &PCWSTR,
-        pdesc: *const D3D12_PIPELINE_STATE_STREAM_DESC,
-        riid: *const GUID,
-        pppipelinestate: *mut *mut c_void,
-    ) -> windows_core::Result<()> {
-        let name = "ID3D12PipelineLibrary1::LoadPipeline";
-        // SAFETY: by the COM contract, each pointer is null or points to what the method documents.
-        unsafe { self.load(name, *pname, || inert::check_stream(pdesc), riid, pppipelinestate) }
+    calls! {
+        ID3D12PipelineLibrary1:
+        fn LoadPipeline(
+            name: &PCWSTR, desc: *const D3D12_PIPELINE_STATE_STREAM_DESC, riid: *const GUID,
+            ppv: *mut *mut c_void
+        ) -> windows_core::Result<()> = load(*name, || inert::check_stream(desc), riid, ppv);
     }
 }

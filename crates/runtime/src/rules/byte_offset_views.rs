@@ -4,7 +4,7 @@ use heapwright_d3d12::sdk_619::*;
 use heapwright_d3d12::*;
 
 use super::operand::Operand;
-use super::views::{Descriptor, typed_stride, view_of_bytes};
+use super::views::{Descriptor, element_size, view_of_bytes};
 use super::{Options, Refusal, SdkVersion};
 use crate::ddi::DriverCaps;
 use crate::format;
@@ -42,29 +42,22 @@ impl Elements {
     /// A format whose size is a power of two is aligned to it, others to their channel; structures to the largest power
     /// of two up to 16 that divides their size.
     fn size_and_alignment(&self) -> Result<(u32, u32), Refusal> {
-        let raw_alignment = D3D12_RAW_UAV_SRV_BYTE_ALIGNMENT.cast_unsigned();
-        match (self.structure_stride, self.is_raw) {
-            (0, true) if self.format == DXGI_FORMAT_R32_TYPELESS => Ok((4, raw_alignment)),
-            (0, true) => Err(Refusal::invalid("Format of a raw view must be DXGI_FORMAT_R32_TYPELESS")),
-            (0, false) => {
-                let size = typed_stride(self.format)?;
-                Ok((size, if size.is_power_of_two() { size } else { channel_bytes(self.format) }))
-            }
+        let size = element_size(self.format, self.structure_stride, self.is_raw)?;
+        let alignment = match (self.structure_stride, self.is_raw) {
+            (0, true) => D3D12_RAW_UAV_SRV_BYTE_ALIGNMENT.cast_unsigned(),
+            (0, false) if size.is_power_of_two() => size,
+            (0, false) => channel_bytes(self.format),
             (stride, _) => {
-                if self.format != DXGI_FORMAT_UNKNOWN || self.is_raw {
-                    return Err(Refusal::invalid(
-                        "a view with StructureByteStride must have Format UNKNOWN and must not be raw",
-                    ));
-                }
                 let limit = D3D12_REQ_MULTI_ELEMENT_STRUCTURE_SIZE_IN_BYTES.cast_unsigned();
                 if stride > limit {
                     return Err(Refusal::invalid(format!(
                         "BufferByteOffset.StructureByteStride {stride} exceeds the maximum of {limit}"
                     )));
                 }
-                Ok((stride, (1 << stride.trailing_zeros()).min(16)))
+                (1 << stride.trailing_zeros()).min(16)
             }
-        }
+        };
+        Ok((size, alignment))
     }
 
     /// Checks the range within `resource` and returns its offset and size in bytes.

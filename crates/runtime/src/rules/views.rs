@@ -183,21 +183,7 @@ pub(crate) fn buffer_uav(
             buffer.Flags
         )));
     }
-    if is_raw && format != DXGI_FORMAT_R32_TYPELESS {
-        return Err(Refusal::invalid("Format of a raw view must be DXGI_FORMAT_R32_TYPELESS"));
-    }
-    let stride = if buffer.StructureByteStride != 0 {
-        if format != DXGI_FORMAT_UNKNOWN || is_raw {
-            return Err(Refusal::invalid(
-                "a view with StructureByteStride must have Format UNKNOWN and must not be raw",
-            ));
-        }
-        buffer.StructureByteStride
-    } else if is_raw {
-        4
-    } else {
-        typed_stride(format)?
-    };
+    let stride = element_size(format, buffer.StructureByteStride, is_raw)?;
     elements(resource, format, stride, (buffer.FirstElement, buffer.NumElements))
 }
 
@@ -214,8 +200,21 @@ pub(crate) fn buffer_rtv(
     elements(resource, format, typed_stride(format)?, (buffer.FirstElement, buffer.NumElements))
 }
 
+/// Returns the size of an element of a buffer's view, in bytes: of a structure, a word of a raw view, or a texel.
+pub(super) fn element_size(format: DXGI_FORMAT, structure_stride: u32, is_raw: bool) -> Result<u32, Refusal> {
+    match (structure_stride, is_raw) {
+        (0, true) if format == DXGI_FORMAT_R32_TYPELESS => Ok(4),
+        (0, true) => Err(Refusal::invalid("Format of a raw view must be DXGI_FORMAT_R32_TYPELESS")),
+        (0, false) => typed_stride(format),
+        (stride, false) if format == DXGI_FORMAT_UNKNOWN => Ok(stride),
+        _ => Err(Refusal::invalid(
+            "a view with StructureByteStride must have Format UNKNOWN and must not be raw",
+        )),
+    }
+}
+
 /// Returns the size of an element of a typed buffer, in bytes.
-pub(super) fn typed_stride(format: DXGI_FORMAT) -> Result<u32, Refusal> {
+fn typed_stride(format: DXGI_FORMAT) -> Result<u32, Refusal> {
     format::texel_value::size(format)
         .ok_or_else(|| Refusal::invalid(format!("Format {format} cannot be used for a typed buffer view")))
 }
