@@ -29,12 +29,17 @@ impl ID3D12Device5_Impl for Device_Impl {
         D3D12_DRIVER_MATCHING_IDENTIFIER_UNSUPPORTED_TYPE
     }
 
-    calls! {
-        ID3D12Device5:
-        fn EnumerateMetaCommands(count: *mut u32, _descs: *mut D3D12_META_COMMAND_DESC) -> Result<()> = run(|_| {
-            *count.as_mut().ok_or_else(|| Refusal::invalid("pNumMetaCommands is null"))? = 0;
+    fn EnumerateMetaCommands(
+        &self,
+        pnummetacommands: *mut u32,
+        _pdescs: *mut D3D12_META_COMMAND_DESC,
+    ) -> Result<()> {
+        call::run(self.log(), "ID3D12Device5::EnumerateMetaCommands", || {
+            // SAFETY: by the COM contract, pNumMetaCommands is null or points to a writable number.
+            let count = unsafe { pnummetacommands.as_mut() };
+            *count.ok_or_else(|| Refusal::invalid("pNumMetaCommands is null"))? = 0;
             Ok(())
-        });
+        })
     }
 
     methods! {
