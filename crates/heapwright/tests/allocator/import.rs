@@ -6,27 +6,7 @@ use heapwright::*;
 
 fn committed(gpu: &impl Opened, heap_type: D3D12_HEAP_TYPE, desc: &D3D12_RESOURCE_DESC) -> ID3D12Resource {
     let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
-    committed_in(gpu, &properties, desc)
-}
-
-fn committed_in(
-    gpu: &impl Opened,
-    properties: &D3D12_HEAP_PROPERTIES,
-    desc: &D3D12_RESOURCE_DESC,
-) -> ID3D12Resource {
-    // The initial state that every D3D12 accepts for the heap type.
-    let state = match properties.Type {
-        D3D12_HEAP_TYPE_UPLOAD => D3D12_RESOURCE_STATE_GENERIC_READ,
-        D3D12_HEAP_TYPE_READBACK => D3D12_RESOURCE_STATE_COPY_DEST,
-        _ => COMMON,
-    };
-    let mut made: Option<ID3D12Resource> = None;
-    // SAFETY: the device is live, the descriptions outlive the call, and the result has the requested interface.
-    unsafe {
-        gpu.device().CreateCommittedResource(properties, D3D12_HEAP_FLAG_NONE, desc, state, None, &mut made)
-    }
-    .expect("the device takes it");
-    made.expect("and answers it")
+    committed_with(gpu.device(), &properties, desc)
 }
 
 fn import(
@@ -88,7 +68,7 @@ fn a_custom_heaps_resource_is_of_the_type_that_it_is_like() {
             MemoryPoolPreference: pool,
             ..Default::default()
         };
-        let resource = committed_in(&gpu, &properties, &buffer_desc(ByteSize::new(1000)));
+        let resource = committed_with(gpu.device(), &properties, &buffer_desc(ByteSize::new(1000)));
         let made = import(&allocator, &ResourceAllocationDesc::default(), &resource).expect("sound");
         assert_eq!(made.heap_type(), expected);
         assert_eq!(made.needs_copy(), expected != HeapType::GpuUpload);

@@ -322,15 +322,11 @@ fn submit(gpu: &impl Opened, manager: &ResidencyManager, lists: &[&ResidencyList
     let direct = D3D12_COMMAND_LIST_TYPE_DIRECT;
     // SAFETY: a live device, and closed lists that use nothing.
     unsafe {
-        let queue: ID3D12CommandQueue =
-            device.CreateCommandQueue(&D3D12_COMMAND_QUEUE_DESC::default()).expect("a queue");
+        let queue = queue_of(device, direct);
         let recorded: Vec<ID3D12CommandList> = lists
             .iter()
             .map(|_| {
-                let commands: ID3D12CommandAllocator =
-                    device.CreateCommandAllocator(direct).expect("an allocator");
-                let list: ID3D12GraphicsCommandList =
-                    device.CreateCommandList(0, direct, &commands, None).expect("a list");
+                let (_commands, list) = list_of(device, direct);
                 list.Close().ok().expect("closed");
                 list.cast().expect("a command list")
             })

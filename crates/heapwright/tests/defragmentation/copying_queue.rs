@@ -8,6 +8,8 @@ use heapwright::d3d12::aliasing::IHeapwrightAliasing;
 use heapwright::d3d12::*;
 use windows_core::Interface;
 
+use crate::gpu::{committed_buffer, list_of, mapped, queue_of};
+
 /// Size of a staging buffer, in bytes: enough for the largest texture here with its mip levels.
 const STAGING: u64 = 16 << 20;
 /// Alignment of footprints and buffers in a staging buffer.
@@ -115,46 +117,24 @@ fn for_each_word(key: u64, part: u32, row: u64, bytes: &mut [u8], mut each: impl
     }
 }
 
-fn staging(device: &ID3D12Device, heap_type: D3D12_HEAP_TYPE) -> ID3D12Resource {
-    let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
-    let desc = heapwright::buffer_desc(heapwright::ByteSize::new(STAGING));
-    let state = match heap_type {
-        D3D12_HEAP_TYPE_UPLOAD => D3D12_RESOURCE_STATE_GENERIC_READ,
-        _ => D3D12_RESOURCE_STATE_COPY_DEST,
-    };
-    let mut resource: Option<ID3D12Resource> = None;
-    unsafe {
-        device.CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, state, None, &mut resource)
-    }
-    .expect("a staging buffer");
-    resource.expect("S_OK comes with a resource")
-}
-
-#[allow(clippy::mut_from_ref, reason = "mapped memory is not the resource's own")]
-fn bytes(resource: &ID3D12Resource) -> &mut [u8] {
-    let mut start = null_mut();
-    unsafe {
-        resource.Map(0, None, &mut start).ok().expect("mapped");
-        std::slice::from_raw_parts_mut(start.cast(), usize::try_from(STAGING).expect("small"))
-    }
-}
-
 impl Gpu {
     pub(crate) fn new(device: &ID3D12Device) -> Self {
         // A resource used by a copy queue returns to state COMMON when the queue is done.
         let kind = D3D12_COMMAND_LIST_TYPE_COPY;
-        let desc = D3D12_COMMAND_QUEUE_DESC { Type: kind, ..Default::default() };
-        unsafe {
-            let queue = device.CreateCommandQueue(&desc).expect("a queue");
-            let allocator: ID3D12CommandAllocator =
-                device.CreateCommandAllocator(kind).expect("an allocator");
-            let list = device.CreateCommandList(0, kind, &allocator, None).expect("a list");
-            let fence = device.CreateFence(0, D3D12_FENCE_FLAG_NONE).expect("a fence");
-            let upload = staging(device, D3D12_HEAP_TYPE_UPLOAD);
-            let readback = staging(device, D3D12_HEAP_TYPE_READBACK);
-            let device = device.clone();
-            let (uploaded, expected, read) = (0, Vec::new(), 0);
-            Self { device, queue, allocator, list, fence, upload, readback, uploaded, expected, read }
+        let (allocator, list) = list_of(device, kind);
+        // SAFETY: a live device, and a result of the interface that is asked for.
+        let fence = unsafe { device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence");
+        Self {
+            device: device.clone(),
+            queue: queue_of(device, kind),
+            allocator,
+            list,
+            fence,
+            upload: committed_buffer(device, D3D12_HEAP_TYPE_UPLOAD, STAGING),
+            readback: committed_buffer(device, D3D12_HEAP_TYPE_READBACK, STAGING),
+            uploaded: 0,
+            expected: Vec::new(),
+            read: 0,
         }
     }
 
@@ -200,7 +180,7 @@ impl Gpu {
         }
         let at = self.uploaded;
         self.uploaded = (at + size).next_multiple_of(PLACEMENT);
-        let staged = bytes(&self.upload);
+        let staged = mapped(&self.upload);
         for part in &parts {
             for row in 0..part.rows {
                 let start = part.row(at, row);
@@ -262,7 +242,7 @@ impl Gpu {
     pub(crate) fn finish(&mut self) {
         self.run();
         let used = usize::try_from(std::mem::take(&mut self.read)).expect("small");
-        let staged = bytes(&self.readback);
+        let staged = mapped(&self.readback);
         for (key, parts, at) in self.expected.drain(..) {
             for part in parts {
                 for row in 0..part.rows {

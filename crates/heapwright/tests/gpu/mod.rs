@@ -4,6 +4,7 @@
 //! particular simulated GPU [`open`] it by its name.
 #![allow(dead_code, unused_imports, reason = "each test that includes it uses a part")]
 
+mod commands;
 mod named_device;
 
 use std::fmt::Debug;
@@ -18,6 +19,7 @@ use heapwright::{
 };
 use heapwright_runtime::{HostProfile, Instance};
 
+pub(crate) use self::commands::*;
 pub(crate) use self::named_device::{Gpu, Opened, OwnGpu, any_device};
 
 pub(crate) const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;

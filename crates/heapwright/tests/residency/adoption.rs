@@ -10,9 +10,9 @@ use heapwright::*;
 use windows_core::Interface;
 
 use crate::faulty_device::{Call, Faults, Seen};
-use crate::gpu::open;
+use crate::gpu::{committed_buffer, open};
 use crate::pageables::{descriptor_heap, query_heap};
-use crate::scene::{Front, Scene, budget, committed, mib, placed};
+use crate::scene::{Front, Scene, budget, mib, placed};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
 
@@ -88,7 +88,7 @@ fn objects(scene: &Scene) -> Vec<ID3D12Pageable> {
     let heap = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE).expect("there is room");
     vec![
         heap.into(),
-        committed(device, D3D12_HEAP_TYPE_DEFAULT, 1 << 20).into(),
+        committed_buffer(device, D3D12_HEAP_TYPE_DEFAULT, 1 << 20).into(),
         descriptor_heap(device),
         query_heap(device),
     ]
@@ -195,7 +195,7 @@ fn a_drop_leaves_the_object_resident() {
     for flags in [ResidencyManagerFlags::empty(), ResidencyManagerFlags::ALWAYS_IN_BUDGET] {
         let desc = ResidencyManagerDesc { flags, ..budget(8) };
         let scene = Scene::new(desc);
-        let resource = committed(&scene.instance.device, D3D12_HEAP_TYPE_DEFAULT, 1 << 20);
+        let resource = committed_buffer(&scene.instance.device, D3D12_HEAP_TYPE_DEFAULT, 1 << 20);
         let object: ID3D12Pageable = resource.clone().into();
         for way in ways(&object) {
             let managed = way(&scene, &scene.manager, &object).expect("nobody manages it");
@@ -309,7 +309,7 @@ fn an_object_has_one_manager_at_a_time() {
 #[test]
 fn imports_of_one_resource_may_come_and_go() {
     let scene = Scene::new(budget(8));
-    let resource = committed(&scene.instance.device, D3D12_HEAP_TYPE_DEFAULT, 1 << 20);
+    let resource = committed_buffer(&scene.instance.device, D3D12_HEAP_TYPE_DEFAULT, 1 << 20);
     let allocator =
         ResourceAllocator::with_residency(&scene.device, None, Default::default(), &scene.manager);
     let allocator = allocator.expect("sound");

@@ -11,9 +11,9 @@ use heapwright::residency::{
 use heapwright::*;
 use windows_core::Interface;
 
-use crate::gpu::open;
+use crate::gpu::{open, queue_of};
 use crate::pageables::query_heap;
-use crate::scene::{Scene, budget, mib, queue_of, raw_heap};
+use crate::scene::{COPY, Scene, budget, mib, raw_heap};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
 
@@ -298,7 +298,7 @@ fn a_budget_of_nothing() {
     let heap = manager.create_heap(&ResidencyHeapDesc::default(), create).expect("above the budget");
     let list = ResidencyList::new();
     list.add(&heap).expect("new");
-    let queue = queue_of(&gpu.device);
+    let queue = queue_of(&gpu.device, COPY);
     manager.trim();
     assert_eq!(heap.info().status, ResidencyHeapStatus::Evicted);
     manager.prefetch(&list).expect_err("there is no room");

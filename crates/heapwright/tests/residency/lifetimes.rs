@@ -5,8 +5,8 @@ use heapwright::residency::{ResidencyHeapDesc, ResidencyManager};
 use heapwright::*;
 use windows_core::Interface;
 
-use crate::gpu::open;
-use crate::scene::{Scene, budget, mib, queue_of, raw_heap};
+use crate::gpu::{open, queue_of};
+use crate::scene::{COPY, Scene, budget, mib, raw_heap};
 
 /// Returns the reference count of an object.
 fn references(object: &impl Interface) -> u32 {
@@ -19,7 +19,7 @@ fn references(object: &impl Interface) -> u32 {
 fn a_manager_gives_everything_back() {
     let gpu = open("discrete");
     let before = (references(&gpu.device), references(&gpu.adapter));
-    let queue = queue_of(&gpu.device);
+    let queue = queue_of(&gpu.device, COPY);
     let with_queue = references(&gpu.device);
     let heap: ID3D12Pageable = raw_heap(&gpu.device, D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE)
         .expect("there is room")

@@ -7,8 +7,8 @@ use heapwright::residency::{
 use heapwright::*;
 
 use crate::faulty_device::Faults;
-use crate::gpu::open;
-use crate::scene::{Front, Scene, budget, committed, mib};
+use crate::gpu::{committed_buffer, open};
+use crate::scene::{Front, Scene, budget, mib};
 
 const LOCAL: SegmentGroup = SegmentGroup::Local;
 
@@ -55,7 +55,7 @@ fn what_d3d12_does_not_report_must_be_described() {
         let heap = manage(&none, &heap.into()).expect("it reports everything");
         assert_eq!((heap.segment_group(), heap.size()), (group, mib(1)), "{heap_type}");
         assert_eq!((heap.info().alignment.get(), heap.info().status as u32), (65_536, 2), "{heap_type}");
-        let resource = committed(device, heap_type, 100 << 10);
+        let resource = committed_buffer(device, heap_type, 100 << 10);
         let resource = manage(&none, &resource.into()).expect("it reports everything");
         assert_eq!((resource.segment_group(), resource.size()), (group, ByteSize::from_kib(128)));
     }
@@ -95,7 +95,7 @@ fn every_kind_of_object_is_paged() {
         scene.manager.manage(&local(mib(1), none), &query_heap(device)).expect("sound"),
         scene
             .manager
-            .manage(&Default::default(), &committed(device, D3D12_HEAP_TYPE_DEFAULT, 65_536).into())
+            .manage(&Default::default(), &committed_buffer(device, D3D12_HEAP_TYPE_DEFAULT, 65_536).into())
             .expect("sound"),
     ];
     assert_eq!(heaps.each_ref().map(|heap| heap.info().status as u32), [0, 0, 2]);

@@ -14,8 +14,10 @@ use heapwright_runtime::DeviceOptions;
 use windows_core::{HRESULT, Interface};
 
 use crate::faulty_device::{Call, Faults, inject, inject_adapter, inject_first, uncounted};
-use crate::gpu::{MIB, OwnGpu, open, usage_of};
+use crate::gpu::{MIB, OwnGpu, committed_buffer, list_of, mapped, open, queue_of, state_in, usage_of};
 
+/// The type of all queues and lists.
+pub(crate) const COPY: D3D12_COMMAND_LIST_TYPE = D3D12_COMMAND_LIST_TYPE_COPY;
 /// The bytes of a heap that are checked.
 const BYTES: u64 = 64;
 /// A timeout far above the duration of any step.
@@ -150,17 +152,17 @@ impl Scene {
             }
         };
         let manager = ResidencyManager::new(&device, Some(&adapter), desc)?;
-        let upload = uncounted(|| committed(&device, D3D12_HEAP_TYPE_UPLOAD, 256 * BYTES));
-        let staged = mapped(&upload, 256 * BYTES);
+        let upload = uncounted(|| committed_buffer(&device, D3D12_HEAP_TYPE_UPLOAD, 256 * BYTES));
+        let staged = mapped(&upload);
         for (index, byte) in staged.iter_mut().enumerate() {
             *byte = byte_of(u8::try_from(index / 64).expect("256 of them"), index % 64);
         }
-        let plain = uncounted(|| queue_of(&device));
+        let plain = uncounted(|| queue_of(&device, COPY));
         Ok(Self { instance, device, faults, manager, upload, plain })
     }
 
     pub(crate) fn queue(&self) -> ID3D12CommandQueue {
-        queue_of(&self.device)
+        queue_of(&self.device, COPY)
     }
 
     /// Creates a heap on the manager's device that is not managed.
@@ -216,7 +218,7 @@ impl Scene {
         let behind = behind.expect("it was created");
         let buffer = placed(&self.instance.device, &behind, heap_type);
         if heap_type == D3D12_HEAP_TYPE_UPLOAD {
-            let staged = mapped(&buffer, BYTES);
+            let staged = mapped(&buffer);
             staged.iter_mut().enumerate().for_each(|(index, byte)| *byte = byte_of(key, index));
         } else {
             // The heap is resident: it was created so, and the manager has been called for nothing since.
@@ -250,7 +252,7 @@ impl Scene {
 
     /// Fills the buffer without the manager, and waits for the GPU.
     pub(crate) fn fill(&self, buffer: &ID3D12Resource, key: u8) {
-        let (_allocator, list) = self.recorder();
+        let (_allocator, list) = list_of(&self.instance.device, COPY);
         let done = self.fence();
         unsafe {
             list.CopyBufferRegion(buffer, 0, &self.upload, u64::from(key) * BYTES, BYTES);
@@ -262,23 +264,12 @@ impl Scene {
         self.assert_alive();
     }
 
-    fn recorder(&self) -> (ID3D12CommandAllocator, ID3D12GraphicsCommandList) {
-        let kind = D3D12_COMMAND_LIST_TYPE_COPY;
-        let device = &self.instance.device;
-        unsafe {
-            let allocator: ID3D12CommandAllocator =
-                device.CreateCommandAllocator(kind).expect("an allocator");
-            let list = device.CreateCommandList(0, kind, &allocator, None).expect("a list");
-            (allocator, list)
-        }
-    }
-
     /// Records a list that reads the things.
     pub(crate) fn work<'a>(&self, things: impl IntoIterator<Item = &'a Thing>) -> Work {
         let things: Vec<_> = things.into_iter().collect();
-        let (allocator, list) = self.recorder();
+        let (allocator, list) = list_of(&self.instance.device, COPY);
         let count = u64::try_from(things.len()).expect("few").max(1);
-        let readback = committed(&self.instance.device, D3D12_HEAP_TYPE_READBACK, count * BYTES);
+        let readback = committed_buffer(&self.instance.device, D3D12_HEAP_TYPE_READBACK, count * BYTES);
         let residency = ResidencyList::new();
         for (index, thing) in (0..).zip(&things) {
             unsafe { list.CopyBufferRegion(&readback, index * BYTES, &thing.buffer, 0, BYTES) };
@@ -296,8 +287,8 @@ impl Scene {
 
     /// Records a list that fills a thing with its expected bytes.
     pub(crate) fn write(&self, thing: &Thing) -> Work {
-        let (allocator, list) = self.recorder();
-        let readback = committed(&self.instance.device, D3D12_HEAP_TYPE_READBACK, BYTES);
+        let (allocator, list) = list_of(&self.instance.device, COPY);
+        let readback = committed_buffer(&self.instance.device, D3D12_HEAP_TYPE_READBACK, BYTES);
         let residency = ResidencyList::new();
         residency.add(&thing.heap).expect("it is not open elsewhere");
         unsafe {
@@ -348,8 +339,7 @@ impl Scene {
     #[track_caller]
     pub(crate) fn check(&self, work: &Work) {
         self.assert_alive();
-        let len = u64::try_from(work.keys.len()).expect("few") * BYTES;
-        let found = mapped(&work.readback, len.max(BYTES));
+        let found = mapped(&work.readback);
         for (index, &key) in work.keys.iter().enumerate() {
             let expected: Vec<_> = (0..64).map(|byte| byte_of(key, byte)).collect();
             assert_eq!(found[64 * index..][..64], expected, "thing {key}");
@@ -474,11 +464,6 @@ fn byte_of(key: u8, index: usize) -> u8 {
     key.wrapping_mul(37).wrapping_add(u8::try_from(index).expect("below 64")).wrapping_add(1)
 }
 
-pub(crate) fn queue_of(device: &ID3D12Device) -> ID3D12CommandQueue {
-    let desc = D3D12_COMMAND_QUEUE_DESC { Type: D3D12_COMMAND_LIST_TYPE_COPY, ..Default::default() };
-    unsafe { device.CreateCommandQueue(&desc) }.expect("a queue")
-}
-
 pub(crate) fn raw_heap(
     device: &ID3D12Device,
     heap_type: D3D12_HEAP_TYPE,
@@ -502,31 +487,4 @@ pub(crate) fn placed(device: &ID3D12Device, heap: &ID3D12Heap, heap_type: D3D12_
     unsafe { device.CreatePlacedResource(heap, 0, &desc, state_in(heap_type), None, &mut buffer) }
         .expect("it fits");
     buffer.expect("S_OK comes with a buffer")
-}
-
-fn state_in(heap_type: D3D12_HEAP_TYPE) -> D3D12_RESOURCE_STATES {
-    match heap_type {
-        D3D12_HEAP_TYPE_UPLOAD => D3D12_RESOURCE_STATE_GENERIC_READ,
-        D3D12_HEAP_TYPE_READBACK => D3D12_RESOURCE_STATE_COPY_DEST,
-        _ => D3D12_RESOURCE_STATE_COMMON,
-    }
-}
-
-pub(crate) fn committed(device: &ID3D12Device, heap_type: D3D12_HEAP_TYPE, size: u64) -> ID3D12Resource {
-    let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
-    let desc = buffer_desc(ByteSize::new(size));
-    let mut made: Option<ID3D12Resource> = None;
-    let none = D3D12_HEAP_FLAG_NONE;
-    unsafe { device.CreateCommittedResource(&properties, none, &desc, state_in(heap_type), None, &mut made) }
-        .expect("there is room");
-    made.expect("S_OK comes with a buffer")
-}
-
-#[allow(clippy::mut_from_ref, reason = "mapped memory is not the resource's own")]
-fn mapped(resource: &ID3D12Resource, size: u64) -> &mut [u8] {
-    let mut start = std::ptr::null_mut();
-    unsafe {
-        resource.Map(0, None, &mut start).ok().expect("mapped");
-        std::slice::from_raw_parts_mut(start.cast(), usize::try_from(size).expect("small"))
-    }
 }

@@ -8,6 +8,8 @@ use heapwright::{ByteSize, FenceValue, SegmentGroup, buffer_desc};
 use heapwright_runtime::Instance;
 use windows_core::Interface;
 
+use crate::gpu::{committed_buffer, list_of, queue_of};
+
 /// Bytes of one copy; a buffer is treated as a row of such cells.
 const CELL: u64 = 32;
 /// `CELL` as a length.
@@ -63,29 +65,6 @@ fn cell(number: u64) -> Cell {
             ^ u8::try_from(index).expect("small");
     }
     cell
-}
-
-fn committed(device: &ID3D12Device, heap_type: D3D12_HEAP_TYPE, size: u64) -> ID3D12Resource {
-    let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
-    let state = if heap_type == D3D12_HEAP_TYPE_UPLOAD {
-        D3D12_RESOURCE_STATE_GENERIC_READ
-    } else {
-        D3D12_RESOURCE_STATE_COPY_DEST
-    };
-    let mut resource: Option<ID3D12Resource> = None;
-    // SAFETY: a live COM object, descriptions that outlive the call, and a result of the interface that is asked for.
-    unsafe {
-        device.CreateCommittedResource(
-            &properties,
-            D3D12_HEAP_FLAG_NONE,
-            &buffer_desc(ByteSize::new(size)),
-            state,
-            None,
-            &mut resource,
-        )
-    }
-    .expect("created");
-    resource.expect("created")
 }
 
 impl Buffer {
@@ -234,27 +213,22 @@ impl<'a> Worker<'a> {
         let types =
             [D3D12_COMMAND_LIST_TYPE_DIRECT, D3D12_COMMAND_LIST_TYPE_COPY, D3D12_COMMAND_LIST_TYPE_COMPUTE];
         let list_type = types[number % types.len()];
-        let desc = D3D12_COMMAND_QUEUE_DESC { Type: list_type, ..Default::default() };
-        // SAFETY: a live COM object, and a result of the interface that is asked for; so below.
-        let queue: ID3D12CommandQueue = unsafe { device.CreateCommandQueue(&desc) }.expect("created");
+        let queue = queue_of(device, list_type);
         let recorder = || {
-            // SAFETY: as above.
-            let allocator: ID3D12CommandAllocator =
-                unsafe { device.CreateCommandAllocator(list_type) }.expect("created");
-            let list = || {
-                // SAFETY: as above.
-                let list: ID3D12GraphicsCommandList =
-                    unsafe { device.CreateCommandList(0, list_type, &allocator, None) }.expect("created");
-                // SAFETY: as above.
-                unsafe { list.Close() }.ok().expect("closed");
-                list
+            let (allocator, first) = list_of(device, list_type);
+            // SAFETY: live COM objects, and a result of the interface that is asked for. Only one list is open at a time.
+            let lists = unsafe {
+                first.Close().ok().expect("closed");
+                let second: ID3D12GraphicsCommandList =
+                    device.CreateCommandList(0, list_type, &allocator, None).expect("created");
+                second.Close().ok().expect("closed");
+                [first, second]
             };
-            let lists = [list(), list()];
             Recorder { lists, residency: Default::default(), allocator, submission: 0 }
         };
         let recorders = (0..DEPTH).map(|_| recorder()).collect();
-        let upload = committed(device, D3D12_HEAP_TYPE_UPLOAD, UNIT);
-        let readback = committed(device, D3D12_HEAP_TYPE_READBACK, UNIT);
+        let upload = committed_buffer(device, D3D12_HEAP_TYPE_UPLOAD, UNIT);
+        let readback = committed_buffer(device, D3D12_HEAP_TYPE_READBACK, UNIT);
         let fence = manager.queue_fence(&queue).expect("the device's own queue");
         Self {
             device,

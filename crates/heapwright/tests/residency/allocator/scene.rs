@@ -54,8 +54,7 @@ impl Scene {
         let (allocator, manager) =
             ResourceAllocator::with_new_residency(&gpu.device, Some(&gpu.adapter), setup.allocator, desc)
                 .expect("sound descriptions");
-        let desc = D3D12_COMMAND_QUEUE_DESC { Type: D3D12_COMMAND_LIST_TYPE_DIRECT, ..Default::default() };
-        let queue = unsafe { gpu.device.CreateCommandQueue(&desc) }.expect("a queue");
+        let queue = queue_of(&gpu.device, D3D12_COMMAND_LIST_TYPE_DIRECT);
         Self { allocator, manager, queue, gpu }
     }
 
@@ -103,12 +102,8 @@ impl Scene {
         for allocation in uses {
             list.add_allocation(allocation).expect("of this manager");
         }
-        let kind = D3D12_COMMAND_LIST_TYPE_DIRECT;
+        let (_commands, recorded) = list_of(&self.gpu.device, D3D12_COMMAND_LIST_TYPE_DIRECT);
         let (fence, value) = unsafe {
-            let commands: ID3D12CommandAllocator =
-                self.gpu.device.CreateCommandAllocator(kind).expect("an allocator");
-            let recorded: ID3D12GraphicsCommandList =
-                self.gpu.device.CreateCommandList(0, kind, &commands, None).expect("a list");
             record(&recorded);
             assert_eq!(recorded.Close(), S_OK);
             let recorded = recorded.cast::<ID3D12CommandList>().expect("it is one");
