@@ -216,7 +216,7 @@ impl<'a> Worker<'a> {
         let queue = queue_of(device, list_type);
         let recorder = || {
             let (allocator, first) = list_of(device, list_type);
-            // SAFETY: live COM objects, and a result of the interface that is asked for. Only one list is open at a time.
+            // SAFETY: live COM objects, and a result of the interface that is asked for. One list is open at a time.
             let lists = unsafe {
                 first.Close().ok().expect("closed");
                 let second: ID3D12GraphicsCommandList =
