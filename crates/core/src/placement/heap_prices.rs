@@ -1,18 +1,19 @@
 //! Prices of heaps: what creating and freeing them takes, learned from calls that were made.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::ByteSize;
 use crate::sync::{Mutex, lock};
 
 /// The number of the latest calls of each kind that count.
-const WINDOW: usize = 32;
+const WINDOW: usize = 64;
+
+/// The price of a class is the median of so many of its latest calls.
+const MEDIAN_OF: usize = 5;
 
 /// A frame at 60 Hz, in nanoseconds.
-const FRAME: i64 = 16_666_667;
-
-const GIB_LOG2: u32 = 30;
+const FRAME: u64 = 16_666_667;
 
 /// The number of classes of sizes: powers of two from 64 KiB to 128 TiB.
 pub(super) const CLASSES: usize = 32;
@@ -21,10 +22,11 @@ const SMALLEST_LOG2: u32 = 16;
 /// The time that a device takes to create and to free heaps of one type, by size, learned from the calls that were
 /// made.
 ///
-/// A heap's *price* is the time of `CreateHeap` and that of the last `Release` together: a fixed part, and a part for
-/// each byte. Both are medians over the latest 32 creations and the latest 32 releases, so a single slow call changes
-/// little once some heaps were created, and 32 heaps after prices change, nothing is left of the old ones. As long as
-/// only heaps of one size are known, all sizes cost as much.
+/// A heap's *price* is the time of `CreateHeap` and that of the last `Release` together. There is one price for each
+/// power of two, the median of at most five calls for heaps of about that size, so a single slow call does not change
+/// it once the size is known. Only the latest 64 creations and the latest 64 releases count. So when prices change, 64
+/// heaps later nothing is left of the old ones. Prices of sizes without a call are on the line between their
+/// neighbours.
 ///
 /// The type locks itself. Reading is O(1) and takes no lock.
 ///
@@ -43,9 +45,10 @@ const SMALLEST_LOG2: u32 = 16;
 #[derive(Default)]
 pub struct HeapPrices {
     calls: Mutex<Calls>,
-    /// The price as of the last call that was noted; zero before the first.
-    fixed: AtomicI64,
-    per_gib: AtomicI64,
+    /// Nanoseconds by class, as of the last call that was noted; zero before the first.
+    nanos: [AtomicU64; CLASSES],
+    /// The largest size of a class that costs at most a frame; zero before the first call.
+    within_frame: AtomicU64,
 }
 
 #[derive(Default)]
@@ -54,71 +57,91 @@ struct Calls {
     freed: Window,
 }
 
-/// The time of a call, in nanoseconds: a fixed part, and one for each GiB. Where small heaps cost next to nothing, because
-/// they are parts of others, the fixed part is less than zero.
-#[derive(Clone, Copy)]
-struct Line {
-    fixed: i64,
-    per_gib: i64,
+/// The latest calls of a kind, the median of each class that is among them, and the times of all classes.
+struct Window {
+    /// Rings of classes and nanoseconds.
+    classes: [u8; WINDOW],
+    nanos: [u64; WINDOW],
+    count: usize,
+    medians: [Option<u64>; CLASSES],
+    times: Option<[u64; CLASSES]>,
 }
 
-/// The latest calls of a kind: sizes and nanoseconds.
-#[derive(Default)]
-struct Window {
-    calls: [(u64, i64); WINDOW],
-    count: usize,
-    line: Option<Line>,
+impl Default for Window {
+    fn default() -> Self {
+        let (classes, nanos) = ([0; WINDOW], [0; WINDOW]);
+        Self { classes, nanos, count: 0, medians: [None; CLASSES], times: None }
+    }
 }
 
 impl Window {
-    /// Notes a call.
-    fn note(&mut self, size: ByteSize, nanos: i64) {
-        self.calls[self.count % WINDOW] = (size.get(), nanos);
+    /// Notes a call. Returns whether the times of the classes changed, which most calls do not do.
+    fn note(&mut self, class: usize, nanos: u64) -> bool {
+        let place = self.count % WINDOW;
+        let left = (self.count >= WINDOW).then_some(usize::from(self.classes[place]));
+        self.classes[place] = u8::try_from(class).unwrap_or(u8::MAX);
+        self.nanos[place] = nanos;
         self.count += 1;
-        self.line = self.line_through_calls();
+        let mut is_changed = false;
+        for class in [Some(class), left.filter(|&left| left != class)].into_iter().flatten() {
+            let median = self.median(class);
+            is_changed |= median != self.medians[class];
+            self.medians[class] = median;
+        }
+        if is_changed {
+            self.times = self.times_by_medians();
+        }
+        is_changed
     }
 
-    /// Returns the line as of the calls. Its slope is the median of those from each of the smaller half of the heaps to
-    /// one of the larger half, in the order of their sizes; as many calls took longer than on the line as less time.
-    fn line_through_calls(&self) -> Option<Line> {
-        let mut calls = self.calls;
-        let calls = &mut calls[..self.count.min(WINDOW)];
-        sort(calls);
-        let mut values = [0; WINDOW];
+    /// Returns the median of the latest calls of a class; of an even number the lower one.
+    fn median(&self, class: usize) -> Option<u64> {
+        let oldest = self.count.saturating_sub(WINDOW);
+        let latest = (oldest..self.count).rev().map(|call| call % WINDOW);
+        let mut few = [0; MEDIAN_OF];
         let mut count = 0;
-        for (&(small, low), &(large, high)) in calls.iter().zip(&calls[calls.len().div_ceil(2)..]) {
-            if large > small {
-                values[count] = (i128::from(high - low) << GIB_LOG2) / i128::from(large - small);
-                count += 1;
+        for place in latest.filter(|&place| usize::from(self.classes[place]) == class).take(MEDIAN_OF) {
+            few[count] = self.nanos[place];
+            // In ascending order: a sort of the standard library would be 10 KB of code.
+            for below in (0..count).rev() {
+                if few[below] > few[below + 1] {
+                    few.swap(below, below + 1);
+                }
             }
+            count += 1;
         }
-        // A longer time for less memory says nothing of still more memory.
-        let per_gib = median(&mut values[..count]).unwrap_or(0).max(0);
-        for (value, &(size, nanos)) in values.iter_mut().zip(&*calls) {
-            *value = i128::from(nanos) - ((i128::from(size) * per_gib) >> GIB_LOG2);
+        count.checked_sub(1).map(|last| few[last / 2])
+    }
+
+    /// Returns the time of each class: its median, or on the line between the next known ones. Outside of them, the
+    /// line of the outermost two goes on upwards, and the time of the smallest one applies downwards.
+    fn times_by_medians(&self) -> Option<[u64; CLASSES]> {
+        let mut known = (0..CLASSES).filter_map(|class| Some((class, self.medians[class]?)));
+        let (mut low, mut next) = (known.next()?, known.next());
+        let first = low;
+        let mut times = [first.1; CLASSES];
+        for (class, time) in times.iter_mut().enumerate().skip(first.0 + 1) {
+            if let Some(reached) = next.filter(|next| next.0 == class) {
+                (low, next) = (reached, known.next());
+            }
+            let (from, to) = next.map_or((first, low), |next| (low, next));
+            *time = on_line(from, to, class);
         }
-        let fixed = median(&mut values[..calls.len()])?;
-        // At most 2^50 ns, and as much for each byte.
-        Some(Line { fixed: i64::try_from(fixed).ok()?, per_gib: i64::try_from(per_gib).unwrap_or(i64::MAX) })
+        Some(times)
     }
 }
 
-/// Returns the median; of an even number the upper one.
-fn median(values: &mut [i128]) -> Option<i128> {
-    sort(values);
-    values.get(values.len() / 2).copied()
-}
-
-/// Sorts a few values: a sort of the standard library would be 10 KB of code.
-fn sort<T: Ord>(values: &mut [T]) {
-    for end in 1..values.len() {
-        for at in (0..end).rev() {
-            if values[at] <= values[at + 1] {
-                break;
-            }
-            values.swap(at, at + 1);
-        }
+/// Returns the time of a class on the line through two classes; never less than zero.
+fn on_line(from: (usize, u64), to: (usize, u64), class: usize) -> u64 {
+    if from.0 == to.0 {
+        return to.1;
     }
+    let size = |class: usize| i128::from(size_of_class(class).get());
+    let rise = i128::from(to.1) - i128::from(from.1);
+    // A longer time for less memory says nothing of still more memory.
+    let rise = if class > to.0 { rise.max(0) } else { rise };
+    let time = i128::from(to.1) + rise * (size(class) - size(to.0)) / (size(to.0) - size(from.0));
+    u64::try_from(time.max(0)).unwrap_or(u64::MAX)
 }
 
 /// Returns the class of a size: the nearest power of two.
@@ -142,38 +165,42 @@ impl HeapPrices {
     }
 
     fn note(&self, size: ByteSize, time: Duration, of: fn(&mut Calls) -> &mut Window) {
-        let nanos = i64::try_from(time.as_nanos()).unwrap_or(i64::MAX).clamp(1, 1 << 50);
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).clamp(1, 1 << 50);
         let mut calls = lock(&self.calls);
-        of(&mut calls).note(size, nanos);
+        if !of(&mut calls).note(class_of(size), nanos) {
+            return;
+        }
         // Before a heap was freed, freeing is taken to cost as much as creating.
-        let (created, freed) = (calls.created.line, calls.freed.line);
+        let (created, freed) = (calls.created.times, calls.freed.times);
         let Some((created, freed)) = created.or(freed).zip(freed.or(created)) else { return };
-        self.fixed.store(created.fixed.saturating_add(freed.fixed), Ordering::Relaxed);
-        self.per_gib.store(created.per_gib.saturating_add(freed.per_gib), Ordering::Relaxed);
+        let mut within_frame = ByteSize::new(1);
+        for (class, (created, freed)) in created.iter().zip(freed).enumerate() {
+            let price = created.saturating_add(freed);
+            self.nanos[class].store(price, Ordering::Relaxed);
+            if price <= FRAME {
+                within_frame = size_of_class(class);
+            }
+        }
+        self.within_frame.store(within_frame.get(), Ordering::Relaxed);
     }
 
     /// Returns the price of a heap of `size` bytes, or `None` before the first call.
     #[must_use]
     pub fn of(&self, size: ByteSize) -> Option<Duration> {
-        Some(self.nanos_of(size)).filter(|&nanos| nanos > 0).map(Duration::from_nanos)
-    }
-
-    /// Returns the largest power of two that costs at most a frame at 60 Hz, or `None` before the first call, and if
-    /// all sizes cost as much.
-    pub(super) fn within_frame(&self) -> Option<ByteSize> {
-        let rest = i128::from(FRAME.saturating_sub(self.fixed.load(Ordering::Relaxed)));
-        let size = (rest << GIB_LOG2).checked_div(self.per_gib.load(Ordering::Relaxed).into())?;
-        Some(ByteSize::new(1 << size.checked_ilog2().unwrap_or(0).min(63)))
-    }
-
-    /// Returns the price of a heap in nanoseconds, or zero before the first call.
-    pub(super) fn nanos_of(&self, size: ByteSize) -> u64 {
-        let [fixed, per_gib] =
-            [&self.fixed, &self.per_gib].map(|part| i128::from(part.load(Ordering::Relaxed)));
-        if (fixed, per_gib) == (0, 0) {
-            return 0;
+        match self.nanos_of(class_of(size)) {
+            0 => None,
+            nanos => Some(Duration::from_nanos(nanos)),
         }
-        u64::try_from((fixed + ((i128::from(size.get()) * per_gib) >> GIB_LOG2)).max(1)).unwrap_or(u64::MAX)
+    }
+
+    /// Returns the largest size that costs at most a frame at 60 Hz, or `None` before the first call.
+    pub(super) fn within_frame(&self) -> Option<ByteSize> {
+        Some(ByteSize::new(self.within_frame.load(Ordering::Relaxed))).filter(|size| !size.is_zero())
+    }
+
+    /// Returns the price of a class in nanoseconds, or zero before the first call.
+    pub(super) fn nanos_of(&self, class: usize) -> u64 {
+        self.nanos[class].load(Ordering::Relaxed)
     }
 }
 

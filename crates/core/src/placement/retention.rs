@@ -48,12 +48,12 @@ use crate::ByteSize;
 ///
 /// | rent of a MiB, ns | plain memory | dedicated memory | vkd3d-proton | ten times plain |
 /// |---|---|---|---|---|
-/// | 1, at most 40,000 operations | 2.03 / 1.341 / 1.046 | 0.41 / 1.334 / 1.046 | 1.44 / 1.342 / 1.046 | 19.04 / 1.328 / 1.034 |
-/// | 20 | 2.11 / 1.317 / 1.046 | 0.53 / 1.241 / 1.047 | 1.54 / 1.306 / 1.046 | 19.16 / 1.322 / 1.034 |
-/// | 90 (default) | 2.55 / 1.270 / 1.050 | 0.69 / 1.193 / 1.046 | 1.91 / 1.254 / 1.050 | 19.26 / 1.318 / 1.034 |
-/// | 90, pauses are not learned | 3.08 / 1.208 / 1.039 | 0.72 / 1.178 / 1.044 | 2.21 / 1.202 / 1.041 | 28.53 / 1.190 / 1.028 |
-/// | 450, at most 1,000 operations, new heaps of a 32nd | 4.59 / 1.134 / 1.026 | 1.19 / 1.119 / 1.026 | 3.34 / 1.131 / 1.025 | 34.4 / 1.164 / 1.024 |
-/// | 5,000, new heaps of a 64th and at most 32 MiB | 7.10 / 1.089 / 1.016 | 2.36 / 1.082 / 1.015 | 5.11 / 1.088 / 1.018 | 55.6 / 1.113 / 1.019 |
+/// | 1, at most 40,000 operations | 2.03 / 1.342 / 1.048 | 0.41 / 1.335 / 1.047 | 1.44 / 1.342 / 1.048 | 19.03 / 1.334 / 1.036 |
+/// | 20 | 2.10 / 1.316 / 1.047 | 0.53 / 1.240 / 1.048 | 1.54 / 1.307 / 1.047 | 19.27 / 1.325 / 1.036 |
+/// | 90 (default) | 2.53 / 1.273 / 1.049 | 0.69 / 1.192 / 1.047 | 1.92 / 1.255 / 1.047 | 19.41 / 1.319 / 1.036 |
+/// | 90, pauses are not learned | 3.10 / 1.208 / 1.039 | 0.72 / 1.177 / 1.044 | 2.23 / 1.202 / 1.041 | 27.84 / 1.190 / 1.029 |
+/// | 450, at most 1,000 operations, new heaps of a 32nd | 4.55 / 1.136 / 1.025 | 1.18 / 1.120 / 1.026 | 3.33 / 1.133 / 1.027 | 34.3 / 1.165 / 1.024 |
+/// | 5,000, new heaps of a 64th and at most 32 MiB | 7.09 / 1.090 / 1.016 | 2.29 / 1.082 / 1.014 | 5.04 / 1.087 / 1.017 | 55.2 / 1.115 / 1.019 |
 /// | 8 operations, the same heaps ([`LEAST_MEMORY`](Self::LEAST_MEMORY)) | 7.15 / 1.090 / 1.017 | 1.82 / 1.090 / 1.017 | 4.87 / 1.090 / 1.017 | 69.8 / 1.090 / 1.017 |
 ///
 /// To hold the least is a promise about memory, so [`LEAST_MEMORY`](Self::LEAST_MEMORY) counts operations and no
@@ -109,7 +109,7 @@ impl Keeping {
             Self::Operations(operations) => operations,
             Self::Rent { nanos, most } => {
                 let rent = nanos.max(1).saturating_mul(size_of_class(class).get() >> 10);
-                let kept = match prices.nanos_of(size_of_class(class)) {
+                let kept = match prices.nanos_of(class) {
                     0 => UNPRICED_OPERATIONS,
                     price => price.saturating_mul(1024) / rent,
                 };

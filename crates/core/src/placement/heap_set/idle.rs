@@ -1,7 +1,7 @@
 //! Empty heaps in the order in which they became empty, and their release.
 
 use super::{HeapSet, Slot};
-use crate::placement::heap_prices::{CLASSES, class_of, size_of_class};
+use crate::placement::heap_prices::{CLASSES, class_of};
 use crate::placement::heap_table::{IdleLinks, NO_SLOT};
 use crate::placement::idle_times::{IdleTimes, Moment};
 
@@ -200,7 +200,7 @@ impl<H> HeapSet<H> {
         let mut nanos = 0_u64;
         std::iter::from_fn(|| {
             let (class, heap) = if nanos < most_nanos { self.take_over_periods()? } else { return None };
-            nanos = nanos.saturating_add(self.times.prices.nanos_of(size_of_class(class)));
+            nanos = nanos.saturating_add(self.times.prices.nanos_of(class));
             Some(heap)
         })
         .collect()
