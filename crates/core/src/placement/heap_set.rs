@@ -99,8 +99,8 @@ pub(crate) struct FoundRange {
 pub(crate) enum Effort {
     /// The heaps that probably have room, and an empty one that is worth using.
     Usual,
-    /// Every free range of the heaps that the default algorithm divides, and every empty heap; last the empty ones. O(n)
-    /// for n free ranges of at least the request's size. For requests for which no heap can be created.
+    /// Every free range of the heaps that the default algorithm divides, and every empty heap; last the empty ones.
+    /// O(n) for n free ranges of at least the request's size. For requests for which no heap can be created.
     ///
     /// Excluded are heaps that are being emptied, and those of requests that are alone.
     Exhaustive,

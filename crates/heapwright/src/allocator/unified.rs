@@ -86,8 +86,8 @@ impl Inner {
         allocation.pool.is_none() && self.heaps.families.is_unified(granted.family)
     }
 
-    /// Returns the account of the heap type whose limit applies to a resource in unified memory, in addition to the limit
-    /// of its heaps.
+    /// Returns the account of the heap type whose limit applies to a resource in unified memory, in addition to the
+    /// limit of its heaps.
     #[cold]
     fn limited_account(&self, request: &ResourceRequest<'_>) -> Option<Account> {
         let &ResourceRequest { allocation, ref granted, .. } = request;

@@ -199,8 +199,8 @@ impl HeapKinds {
         made
     }
 
-    /// Calls `attempt`, and again each time after empty heaps were released because the device has no memory for what it
-    /// attempts. With `NEVER_OVER_ALLOCATE` nothing is released.
+    /// Calls `attempt`, and again each time after empty heaps were released because the device has no memory for what
+    /// it attempts. With `NEVER_OVER_ALLOCATE` nothing is released.
     pub(crate) fn with_device_room<T>(
         &self,
         order: [Nearness; 2],
