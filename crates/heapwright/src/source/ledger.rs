@@ -86,6 +86,7 @@ impl VideoMemory {
         }
         is_counted.load(Ordering::Relaxed).then(|| row(info.current_usage, info.budget))
     }
+
     /// Returns whether nothing was ever reported about a segment group, so that its budget is not known.
     pub(crate) fn is_unreported(&self, group: SegmentGroup) -> bool {
         match &self.residency {

@@ -204,12 +204,12 @@ fn take_memory(bytes: &mut &[u8]) -> Result<BareMemory, Fault> {
     Ok(BareMemory { resources: take_byte(bytes)?, alignment: take(bytes)? })
 }
 
-/// Removes whether there is a value, and the value.
 fn take_kind(bytes: &mut &[u8]) -> Result<ResourceKind, Fault> {
     let kind = take_byte(bytes)?;
     ResourceKind::from_byte(kind).ok_or_else(|| unknown("resource kind", kind))
 }
 
+/// Removes whether there is a value, and the value.
 fn take_optional(bytes: &mut &[u8]) -> Result<Option<u64>, Fault> {
     take_bool(bytes)?.then(|| take(bytes)).transpose()
 }
