@@ -199,3 +199,47 @@ proptest! {
         program.end();
     }
 }
+
+/// A random program of the past. The budget has no room for a new heap, so the larger empty heap of the nested allocator
+/// is predicted; but the empty heaps of the pool are released first, and then it has.
+#[test]
+fn within_the_budget_heaps_are_released_before_a_larger_empty_heap_is_used() {
+    let profile = profiles().into_iter().find(|profile| profile.name == "discrete").expect("there is one");
+    let setup = Setup {
+        flags: [ResourceAllocatorFlags::ALWAYS_IN_BUDGET, ResourceAllocatorFlags::empty()],
+        policies: [EmptyHeapPolicy::Default; 2],
+        limits: [(None, None), (None, None)],
+        shares: [None, None],
+        pools: [(0, 0, 0), (34, 2, 0)],
+        pools_hold: ResourceKind::Buffers,
+        algorithm: SuballocationAlgorithm::Default,
+        pool_algorithm: SuballocationAlgorithm::Default,
+    };
+    let request = |of, in_pool, is_texture, kind, size| {
+        Step::Create(Request {
+            of,
+            in_pool,
+            is_upload: false,
+            is_texture,
+            kind,
+            within_budget: false,
+            is_tight: false,
+            size,
+        })
+    };
+    let steps = [
+        request(1, false, false, Kind::Own, 56_688_641),
+        Step::Budget(1370),
+        request(0, true, false, Kind::Shared, 1),
+        request(0, true, false, Kind::Own, 1),
+        request(0, false, true, Kind::Shared, 66_564),
+        Step::Free(55_624),
+        Step::Free(0),
+        request(0, false, false, Kind::Shared, 21_954_561),
+    ];
+    let mut program = Program::new(profile, setup);
+    for step in &steps {
+        program.step(step);
+    }
+    program.end();
+}

@@ -101,9 +101,13 @@ impl Setup {
         [self.algorithm, self.pool_algorithm] == [SuballocationAlgorithm::Default; 2]
     }
 
-    /// Returns whether an allocator has limits, apart from the budget.
+    /// Returns whether limits or the budget apply to each request of an allocator.
     fn has_limits(&self, of: usize) -> bool {
-        self.limits[of] != (None, None) || self.shares[of].is_some()
+        self.limits[of] != (None, None) || self.shares[of].is_some() || self.is_in_budget(of)
+    }
+
+    fn is_in_budget(&self, of: usize) -> bool {
+        self.flags[of].contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET)
     }
 }
 
@@ -549,8 +553,7 @@ impl Program {
         let is_over_share = share.is_some_and(|share| {
             in_group - empty(of, &|heap| is_unified || heap.heap_type == type_name) + least > share
         });
-        let needs_budget =
-            within_budget || self.setup.flags[of].contains(ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
+        let needs_budget = within_budget || self.setup.is_in_budget(of);
         let empty_in_group: u64 =
             (0..2).map(|of| empty(of, &|heap| heap.segment_group == SegmentGroup::Local)).sum();
         let is_over_budget = needs_budget
