@@ -200,8 +200,8 @@ proptest! {
     }
 }
 
-/// A random program of the past. The budget has no room for a new heap, so the larger empty heap of the nested allocator
-/// is predicted; but the empty heaps of the pool are released first, and then it has.
+/// A random program of the past. The budget has no room for a new heap, so the larger empty heap of the nested
+/// allocator is predicted; but the empty heaps of the pool are released first, and then it has.
 #[test]
 fn within_the_budget_heaps_are_released_before_a_larger_empty_heap_is_used() {
     let profile = profiles().into_iter().find(|profile| profile.name == "discrete").expect("there is one");
