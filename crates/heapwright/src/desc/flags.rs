@@ -150,7 +150,8 @@ pub enum EmptyHeapPolicy {
     Default,
     /// Keeps an empty heap for 8 operations, whatever it cost, 30 frames, or 0.4 to 0.8 seconds whatever the pauses
     /// are, and the operations of a frame release it, too. New heaps are a 64th of the memory that was held instead of
-    /// a tenth, and at most 32 MiB instead of 64. It holds less than `Default`, and creates more heaps.
+    /// a tenth, and at most 32 MiB instead of 64. Heaps of a kind of which nothing is allocated meanwhile leave a few
+    /// hundred operations later. It holds less than `Default`, and creates more heaps.
     LeastMemory,
     /// As `SegmentedPool`, but a new heap is a third of the memory that was held instead of a tenth, and at most 128
     /// MiB instead of 64. It creates the fewest heaps of all policies.
