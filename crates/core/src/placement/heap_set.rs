@@ -94,7 +94,7 @@ pub(crate) struct FoundRange {
     free: Option<tlsf::Placement>,
 }
 
-/// How much is searched for the place of a request.
+/// The extent of the search for a place for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
     /// The heaps that probably have room, and an empty one that is worth using.

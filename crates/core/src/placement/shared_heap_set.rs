@@ -85,7 +85,7 @@ pub struct SharedHeapSet<H> {
     keeps_slabs: bool,
 }
 
-/// What a request may have.
+/// The kind of range that a request gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Choice {
     /// A slot of this class.

@@ -391,7 +391,7 @@ fn is_sound(resource: &ResourceDesc<'_>) -> bool {
         && resource.protected_session.is_none()
 }
 
-/// What determines the order of the placements beside the description of the allocation.
+/// The inputs that determine the order of the placements, in addition to the description of the allocation.
 #[derive(Debug, Clone, Copy, Default)]
 struct HeapRules {
     /// Memory, what is in a pool, and padding are never committed.

@@ -1,4 +1,4 @@
-//! What the heaps of one kind are, and the description of the set that divides them.
+//! The description of the heaps of one kind, and of the set that divides them.
 
 use std::sync::Arc;
 
