@@ -2,20 +2,18 @@
 
 use crate::faulty_device::{Seen, Session, faulty, inject_first};
 use crate::gpu::*;
-use heapwright::d3d12::*;
-use heapwright::*;
 
 #[test]
 fn of_a_preference_the_next_is_granted_when_the_first_is_out_of_memory() {
     let gpu = open("discrete");
-    let limits = HeapLimits { gpu_upload: Some(ByteSize::from_mib(1)), ..Default::default() };
+    let limits = HeapLimits { gpu_upload: Some(mib(1)), ..Default::default() };
     let allocator = allocator(&gpu, with_limits(limits));
     let preference = ResourceAllocationDesc::new(HeapTypePreference::GPU_UPLOAD_OR_UPLOAD);
     let small = buffer(&allocator, &preference, 64 * KIB);
     let large = buffer(&allocator, &preference, 4 * MIB);
     assert_eq!((small.heap_type(), small.needs_copy()), (HeapType::GpuUpload, false));
     assert_eq!((large.heap_type(), large.needs_copy()), (HeapType::Upload, true));
-    let only = HeapType::GpuUpload.into_place();
+    let only = in_gpu_upload();
     refused(try_buffer(&allocator, &only, 4 * MIB), Error::is_over_budget);
 
     // A texture has no second choice, because UPLOAD heaps hold buffers only. The error reports that the
@@ -29,10 +27,8 @@ fn of_a_preference_the_next_is_granted_when_the_first_is_out_of_memory() {
 #[test]
 fn extra_heap_flags_that_heaps_lack_make_the_resource_committed() {
     let (_gpu, allocator) = with_allocator(any_device());
-    let with = |extra_required_heap_flags| ResourceAllocationDesc {
-        extra_required_heap_flags,
-        ..HeapType::Default.into_place()
-    };
+    let with =
+        |extra_required_heap_flags| ResourceAllocationDesc { extra_required_heap_flags, ..in_default() };
     let shared = buffer(&allocator, &with(D3D12_HEAP_FLAG_SHARED), 1000);
     let decision = shared.info().decision;
     assert_eq!(
@@ -55,7 +51,7 @@ fn extra_heap_flags_that_heaps_lack_make_the_resource_committed() {
 fn what_is_shared_keeps_its_heap_type_in_spite_of_unified_memory() {
     let gpu = open("cache-coherent-uma");
     let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
-    let local = HeapType::Default.into_place();
+    let local = in_default();
     let shared = ResourceAllocationDesc { extra_required_heap_flags: D3D12_HEAP_FLAG_SHARED, ..local };
     assert_eq!(properties_of(&buffer(&allocator, &shared, 1000)).0.Type, D3D12_HEAP_TYPE_DEFAULT);
     assert_eq!(properties_of(&buffer(&allocator, &local, 1000)).0.Type, D3D12_HEAP_TYPE_CUSTOM);
@@ -95,7 +91,7 @@ fn padding_is_nobodys() {
 fn the_strategy_says_which_free_range() {
     let (_gpu, allocator) = with_allocator(any_device());
     let offset = |strategy| {
-        let pool = PoolDesc { heap_size: Some(ByteSize::from_mib(8)), ..Default::default() };
+        let pool = PoolDesc { heap_size: Some(mib(8)), ..Default::default() };
         let pool = new_pool(&allocator, pool);
         let place = ResourceAllocationDesc { pool: Some(&pool), strategy, ..Default::default() };
         // A wide free range at the lower end, followed by one that fits exactly.
@@ -114,7 +110,7 @@ fn uses_of_a_buffer_raise_its_alignment() {
     let (_gpu, allocator) = with_allocator(open("uma"));
     let aligned = |uses, flags| {
         let place = ResourceAllocationDesc { uses, ..place(HeapType::Upload, flags) };
-        let _odd = buffer(&allocator, &HeapType::Upload.into_place(), 8);
+        let _odd = buffer(&allocator, &in_upload(), 8);
         let made = buffer(&allocator, &place, 8);
         let address = made.gpu_virtual_address().expect("has one").get();
         assert_eq!(address % made.alignment().get(), 0);
@@ -194,12 +190,12 @@ fn castable_formats_and_layouts_go_through_the_newest_calls() {
     }
     // No creation call takes both an initial state and castable formats.
     let with_state = ResourceDesc { castable_formats: &formats, ..ResourceDesc::new(&texture(64, 64)) };
-    invalid(allocator.create(&HeapType::Default.into_place(), with_state), "ResourceDesc::castable_formats");
+    invalid(allocator.create(&in_default(), with_state), "ResourceDesc::castable_formats");
     // An old device has no call that takes castable formats.
     let old = inject_first(&gpu.device, &faults);
     let old = ResourceAllocator::new(&old, Some(&gpu.adapter), Default::default()).expect("sound");
     for formats in [&formats[..], &[]] {
-        refused(old.create(&HeapType::Default.into_place(), in_layout(formats)), Error::is_unsupported);
+        refused(old.create(&in_default(), in_layout(formats)), Error::is_unsupported);
     }
 }
 
@@ -208,11 +204,8 @@ fn a_session_makes_a_committed_resource_through_its_own_call() {
     let (gpu, faults) = faulty(None, E_FAIL);
     let allocator = allocator(&gpu, Default::default());
     let session = Session::create();
-    let resource = ResourceDesc {
-        protected_session: Some(&session),
-        ..ResourceDesc::new(&buffer_desc(ByteSize::new(100)))
-    };
-    for place in [HeapType::Default.into_place(), place(HeapType::Upload, WITHIN)] {
+    let resource = ResourceDesc { protected_session: Some(&session), ..ResourceDesc::new(&buffer_of(100)) };
+    for place in [in_default(), place(HeapType::Upload, WITHIN)] {
         let made = allocator.create(&place, resource).expect("made");
         assert_eq!(placement(&made), Placement::Committed, "no part of another's resource");
         let seen = faults.take_seen();
@@ -223,7 +216,7 @@ fn a_session_makes_a_committed_resource_through_its_own_call() {
     }
     let old = inject_first(&gpu.device, &faults);
     let old = ResourceAllocator::new(&old, Some(&gpu.adapter), Default::default()).expect("sound");
-    refused(old.create(&HeapType::Default.into_place(), resource), Error::is_unsupported);
+    refused(old.create(&in_default(), resource), Error::is_unsupported);
 }
 
 /// gpu-allocator's CpuToGpu and GpuToCpu.
@@ -241,7 +234,7 @@ fn an_allocation_may_be_in_custom_heaps() {
             let allocator = with_flags(&gpu, flags);
             let custom_heap = Some((page, D3D12_MEMORY_POOL_L0));
             let desc = ResourceAllocationDesc { custom_heap, ..Default::default() };
-            let mut writable = buffer_desc(ByteSize::from_kib(64));
+            let mut writable = buffer_desc(kib(64));
             writable.Flags |= D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
             // UPLOAD and READBACK heaps take neither the flag nor the state.
             let state = D3D12_RESOURCE_STATE_UNORDERED_ACCESS;

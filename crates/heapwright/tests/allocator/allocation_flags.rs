@@ -1,17 +1,16 @@
 //! Each flag of an allocation changes something that its user or the device sees.
 
+use heapwright_runtime::SegmentGroup;
+
 use crate::faulty_device::{Call, faulty_first};
 use crate::gpu::*;
 use crate::log_lines::warnings;
-use heapwright::d3d12::*;
-use heapwright::*;
-use heapwright_runtime::SegmentGroup;
 
 #[test]
 fn never_allocate_heap_uses_what_is_held_or_nothing() {
     let gpu = any_device();
     let allocator = allocator(&gpu, keeping_empty_heaps(Default::default()));
-    let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
+    let never = place(HeapType::Default, NEVER_ALLOCATE_HEAP);
     let error = try_buffer(&allocator, &never, 1000).expect_err("nothing is held");
     // As in the GPGMM document; GPGMM's code returns E_FAIL.
     assert_eq!(error.hresult(), E_OUTOFMEMORY);
@@ -30,10 +29,8 @@ fn never_allocate_heap_uses_what_is_held_or_nothing() {
     // An empty heap that is held serves the request as well.
     drop((first, second));
     drop(buffer(&allocator, &never, 1000));
-    for other in
-        [COMMITTED, ResourceAllocationFlags::PREFER_COMMITTED, ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP]
-    {
-        let both = place(HeapType::Default, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP | other);
+    for other in [COMMITTED, PREFER_COMMITTED, ALWAYS_PREFETCH_HEAP] {
+        let both = place(HeapType::Default, NEVER_ALLOCATE_HEAP | other);
         invalid(try_buffer(&allocator, &both, 1000), "ResourceAllocationDesc::flags");
     }
     let committing = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_COMMITTED);
@@ -50,7 +47,7 @@ fn never_suballocate_heap_shares_with_nobody() {
     assert_eq!(heap_of(&first).SizeInBytes, 64 * KIB);
     let info = first.info();
     assert_eq!(info.decision.placement, Placement::OwnHeap);
-    assert_eq!(info.size, ByteSize::from_kib(64), "GPGMM: that of the heap");
+    assert_eq!(info.size, kib(64), "GPGMM: that of the heap");
     let decision = first.info().decision;
     assert_eq!((decision.placement, decision.reason), (Placement::OwnHeap, PlacementReason::AllocationFlag));
     // Later allocations do not share its heap, either.
@@ -61,7 +58,7 @@ fn never_suballocate_heap_shares_with_nobody() {
 #[test]
 fn always_prefetch_heap_does_nothing_unless_the_allocator_allows_it() {
     let gpu = any_device();
-    let flags = OWN | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
+    let flags = OWN | ALWAYS_PREFETCH_HEAP;
     let own = OWN;
     let allowed = allocator(&gpu, keeping_empty_heaps(flagged(ResourceAllocatorFlags::ALLOW_PREFETCH)));
     let eliminated = |allocator: &ResourceAllocator| allocator.stats().prefetched_heap_misses_eliminated;
@@ -79,26 +76,25 @@ fn always_prefetch_heap_does_nothing_unless_the_allocator_allows_it() {
     // A shared heap that is half full triggers no prefetch, unless the flag asks for one.
     let sizes = ResourceAllocatorDesc {
         flags: ResourceAllocatorFlags::ALLOW_PREFETCH,
-        preferred_heap_size: Some(ByteSize::from_mib(16)),
+        preferred_heap_size: Some(mib(16)),
         ..Default::default()
     };
     let with_room = allocator(&gpu, keeping_empty_heaps(sizes));
     let first = local(&with_room, MIB);
     drop(buffer(&with_room, &place(HeapType::Default, own), MIB));
-    let second =
-        buffer(&with_room, &place(HeapType::Default, ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP), MIB);
+    let second = buffer(&with_room, &place(HeapType::Default, ALWAYS_PREFETCH_HEAP), MIB);
     assert_eq!(first.heap(), second.heap());
     with_room.audit().expect("consistent, and no heap is being made");
     assert_eq!(with_room.stats().heap_count, 3);
     let released = with_room.release_empty_heaps();
-    assert!(released >= ByteSize::from_mib(16), "{released}: one was made in advance");
+    assert!(released >= mib(16), "{released}: one was made in advance");
 }
 
 #[test]
 fn always_cache_size_keeps_what_slabs_know_of_a_size() {
     let gpu = any_device();
     for (flags, hits) in [(ResourceAllocationFlags::ALWAYS_CACHE_SIZE, 1), (NONE, 0)] {
-        let allocator = allocator(&gpu, with_algorithm(SuballocationAlgorithm::Slab));
+        let allocator = allocator(&gpu, with_algorithm(Slab));
         let before = allocator.stats();
         // Allocates twice, with no other live allocation of that size in between.
         drop(buffer(&allocator, &place(HeapType::Default, flags), 3 * MIB));
@@ -120,12 +116,12 @@ fn never_fallback_fails_where_committed_would_be_the_last_resort() {
     let report = allocator.report();
     let counted: Vec<_> = report.decisions.iter().map(|of| (of.reason.clone(), of.count)).collect();
     assert_eq!(counted, [(decision.to_string(), 1)]);
-    let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_FALLBACK);
+    let never = place(HeapType::Default, NEVER_FALLBACK);
     let error = try_buffer(&allocator, &never, 1000).expect_err("no heap to be had");
     assert_eq!(error.hresult(), E_FAIL, "document GPGMM");
     assert!(error.is_out_of_memory(), "{error}");
     // The flag does not forbid a placement that another flag demands.
-    let demanded = ResourceAllocationFlags::NEVER_FALLBACK | COMMITTED;
+    let demanded = NEVER_FALLBACK | COMMITTED;
     assert_eq!(
         buffer(&allocator, &place(HeapType::Default, demanded), 10).info().decision.placement,
         Placement::Committed
@@ -138,8 +134,7 @@ fn never_fallback_fails_where_committed_would_be_the_last_resort() {
 fn never_resident_shares_no_heap() {
     let (_gpu, allocator) = with_allocator(any_device());
     let managed = local(&allocator, 1000);
-    let left_alone =
-        buffer(&allocator, &place(HeapType::Default, ResourceAllocationFlags::NEVER_RESIDENT), 1000);
+    let left_alone = buffer(&allocator, &place(HeapType::Default, NEVER_RESIDENT), 1000);
     assert_ne!(managed.heap(), left_alone.heap());
     assert_eq!(placement(&left_alone), Placement::OwnHeap);
 }
@@ -152,7 +147,7 @@ fn always_warn_on_alignment_mismatch_tells_of_bytes_nobody_asked_for() {
     let own = OWN;
     let committed = COMMITTED;
     let none = NONE;
-    let bytes = |size| buffer_desc(ByteSize::new(size));
+    let bytes = |size| buffer_of(size);
     let mips = |desc| D3D12_RESOURCE_DESC { MipLevels: 0, ..desc };
     let (upload, default) = (HeapType::Upload, HeapType::Default);
     // Each case: the resource, and the size logged if it takes more than that.
@@ -191,8 +186,8 @@ fn always_warn_on_alignment_mismatch_tells_of_bytes_nobody_asked_for() {
 #[test]
 fn within_budget_binds_one_allocation() {
     let (gpu, allocator) = with_allocator(open("discrete"));
-    gpu.set_budget(SegmentGroup::Local, ByteSize::from_kib(64));
-    let within = place(HeapType::Default, ResourceAllocationFlags::WITHIN_BUDGET);
+    gpu.set_budget(SegmentGroup::Local, kib(64));
+    let within = place(HeapType::Default, WITHIN_BUDGET);
     refused(try_buffer(&allocator, &within, 70 * KIB), Error::is_over_budget);
     let over = local(&allocator, 70 * KIB);
     // Memory that is already held is not charged to the budget.
@@ -210,7 +205,7 @@ fn a_budget_of_zero_permits_nothing() {
     let always = flagged(ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
     let share = with_limits(HeapLimits { share_of_budget: Some(0.5), ..Default::default() });
     let bound = ResidencyManagerDesc { flags: ResidencyManagerFlags::ALWAYS_IN_BUDGET, ..Default::default() };
-    let within = ResourceAllocationFlags::WITHIN_BUDGET;
+    let within = WITHIN_BUDGET;
     for (number, (desc, flag, manager)) in [
         (ResourceAllocatorDesc::default(), within, None),
         (always.clone(), NONE, None),
@@ -271,8 +266,8 @@ fn upper_address_takes_the_other_end_of_a_linear_heap() {
     let (_gpu, allocator) = with_allocator(any_device());
     let linear = |max_heap_count| {
         let desc = PoolDesc {
-            algorithm: SuballocationAlgorithm::Linear,
-            heap_size: Some(ByteSize::from_mib(1)),
+            algorithm: Linear,
+            heap_size: Some(mib(1)),
             max_heap_count: Some(max_heap_count).filter(|&count| count > 0),
             ..Default::default()
         };

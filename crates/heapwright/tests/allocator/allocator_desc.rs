@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use crate::faulty_device::{Call, Faults, Seen, faulty_first, inject};
 use crate::gpu::*;
 use crate::log_lines::warnings;
-use heapwright::d3d12::*;
-use heapwright::*;
 
 /// Returns the sizes of the heaps that the allocator creates on the device.
 fn heap_sizes(desc: ResourceAllocatorDesc, sizes: &[u64]) -> Vec<u64> {
@@ -22,7 +20,7 @@ fn heap_sizes(desc: ResourceAllocatorDesc, sizes: &[u64]) -> Vec<u64> {
 #[test]
 fn resource_heap_tier_one_keeps_buffers_and_textures_apart_on_tier_two() {
     let gpu = open("discrete");
-    let local = HeapType::Default.into_place();
+    let local = in_default();
     for (resource_heap_tier, apart) in [(None, false), (Some(2), false), (Some(1), true)] {
         let desc = ResourceAllocatorDesc { resource_heap_tier, ..Default::default() };
         let (allocator, logged) = warnings(|| allocator(&gpu, desc));
@@ -40,7 +38,7 @@ fn min_alignment_is_that_of_every_placed_allocation() {
     let gpu = open("discrete");
     let min_alignment = Alignment::new(256).expect("a power of two");
     let allocator = allocator(&gpu, ResourceAllocatorDesc { min_alignment, ..Default::default() });
-    let local = HeapType::Default.into_place();
+    let local = in_default();
     for made in [1, 300, 20_000].map(|size| buffer(&allocator, &local, size)) {
         assert_eq!(made.alignment(), min_alignment);
         assert!(made.offset().is_aligned(min_alignment));
@@ -72,11 +70,11 @@ fn preferred_heap_size_is_the_least_of_shared_heaps() {
         preferred_heap_size: Some(preferred_heap_size),
         ..with_algorithm(algorithm)
     };
-    let size = ByteSize::from_mib(5);
+    let size = mib(5);
     let sizes = [64 * KIB, 64 * KIB, 192 * KIB];
     assert_eq!(heap_sizes(preferred(SuballocationAlgorithm::Default, size), &sizes[..2]), [5 * MIB]);
-    assert_eq!(heap_sizes(preferred(SuballocationAlgorithm::Slab, size), &sizes), [8 * MIB, 8 * MIB]);
-    assert_eq!(heap_sizes(preferred(SuballocationAlgorithm::BuddySystem, size), &sizes), [8 * MIB]);
+    assert_eq!(heap_sizes(preferred(Slab, size), &sizes), [8 * MIB, 8 * MIB]);
+    assert_eq!(heap_sizes(preferred(BuddySystem, size), &sizes), [8 * MIB]);
     // The preferred size is rounded up to a size that heaps can have.
     let odd = preferred(SuballocationAlgorithm::Default, ByteSize::new(5 * MIB + 1));
     let made = heap_sizes(odd, &[64 * KIB])[0];
@@ -87,8 +85,7 @@ fn preferred_heap_size_is_the_least_of_shared_heaps() {
 fn max_heap_size_bounds_every_way_to_memory() {
     let gpu = any_device();
     for algorithm in ALGORITHMS {
-        let desc =
-            ResourceAllocatorDesc { max_heap_size: Some(ByteSize::from_mib(4)), ..with_algorithm(algorithm) };
+        let desc = ResourceAllocatorDesc { max_heap_size: Some(mib(4)), ..with_algorithm(algorithm) };
         let allocator = allocator(&gpu, desc);
         let held: Vec<_> = [4 * MIB, 3 * MIB, 64 * KIB].map(|size| local(&allocator, size)).into();
         assert!(held.iter().all(|one| heap_of(one).SizeInBytes <= 4 * MIB), "{algorithm}");
@@ -110,7 +107,7 @@ fn the_fragmentation_limit_and_the_growth_factor_size_slabs() {
         heap_fragmentation_limit: limit,
         heap_growth_factor: factor,
         flags: ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
-        ..with_algorithm(SuballocationAlgorithm::Slab)
+        ..with_algorithm(Slab)
     };
     // Each allocation of 1 KiB occupies a block of 64 KiB, of which 63 KiB are lost.
     for (limit, heap) in [(None, 512), (Some(0.25), 256), (Some(1.0), 64)] {
@@ -163,9 +160,9 @@ fn release_size_is_the_least_that_goes_back_when_memory_is_short() {
     for (release_size, left) in [(0, 2), (4, 0), (3, 1)] {
         let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
         let desc = ResourceAllocatorDesc {
-            release_size: ByteSize::from_mib(release_size),
-            empty_heap_policy: EmptyHeapPolicy::SegmentedPool,
-            ..with_algorithm(SuballocationAlgorithm::Dedicated)
+            release_size: mib(release_size),
+            empty_heap_policy: SegmentedPool,
+            ..with_algorithm(Dedicated)
         };
         let allocator = allocator(&gpu, desc);
         let held: Vec<_> = (0..4).map(|_| local(&allocator, MIB)).collect();
@@ -187,7 +184,7 @@ fn extra_required_resource_flags_are_every_resources() {
     let made = [
         local(&allocator, 1000),
         buffer(&allocator, &place(HeapType::Default, COMMITTED), 1000),
-        create(&allocator, &HeapType::Default.into_place(), &texture(64, 64)),
+        create(&allocator, &in_default(), &texture(64, 64)),
         // ALLOW_SUBALLOCATE_WITHIN_RESOURCE requires a resource without flags; this flag counts as one.
         buffer(&allocator, &place(HeapType::GpuUpload, WITHIN), 1000),
     ];
@@ -203,12 +200,12 @@ fn limits_are_of_each_heap_type_and_count_heaps_and_committed_resources() {
     if gpu.lacks("GPU upload heaps", |caps| caps.gpu_upload_heaps) {
         return;
     }
-    let mib = |mib| Some(ByteSize::from_mib(mib));
+    let limit = |size| Some(mib(size));
     let limits = HeapLimits {
-        default: mib(8),
-        upload: mib(16),
-        readback: mib(32),
-        gpu_upload: mib(64),
+        default: limit(8),
+        upload: limit(16),
+        readback: limit(32),
+        gpu_upload: limit(64),
         share_of_budget: None,
     };
     let allocator = allocator(&gpu, with_limits(limits));
@@ -224,29 +221,29 @@ fn limits_are_of_each_heap_type_and_count_heaps_and_committed_resources() {
         }
         // Shared heaps and committed resources count together.
         let half = buffer(&allocator, &place(heap_type, COMMITTED), limit * MIB / 2);
-        let rest = buffer(&allocator, &heap_type.into_place(), limit * MIB / 2);
-        assert!(try_buffer(&allocator, &heap_type.into_place(), MIB).is_err(), "{heap_type}");
+        let rest = buffer(&allocator, &place(heap_type, NONE), limit * MIB / 2);
+        assert!(try_buffer(&allocator, &place(heap_type, NONE), MIB).is_err(), "{heap_type}");
         drop((half, rest));
     }
     assert_returns_everything(&allocator, &gpu);
     let limits = HeapLimits { default: Some(ByteSize::ZERO), ..Default::default() };
     let none = self::allocator(&gpu, with_limits(limits));
-    refused(try_buffer(&none, &HeapType::Default.into_place(), 1), Error::is_over_budget);
-    drop(buffer(&none, &HeapType::Upload.into_place(), 1));
+    refused(try_buffer(&none, &in_default(), 1), Error::is_over_budget);
+    drop(buffer(&none, &in_upload(), 1));
 }
 
 #[test]
 fn what_is_given_back_for_a_limit_is_of_the_heap_type() {
     let gpu = any_device();
-    let limits = HeapLimits { upload: Some(ByteSize::from_mib(8)), ..Default::default() };
-    let desc = ResourceAllocatorDesc { limits, ..with_algorithm(SuballocationAlgorithm::Dedicated) };
+    let limits = HeapLimits { upload: Some(mib(8)), ..Default::default() };
+    let desc = ResourceAllocatorDesc { limits, ..with_algorithm(Dedicated) };
     let allocator = allocator(&gpu, desc);
     // The DEFAULT heap type holds an empty heap that is large enough, and has no limit.
     drop(local(&allocator, 16 * MIB));
-    drop(buffer(&allocator, &HeapType::Upload.into_place(), 6 * MIB));
-    let upload = buffer(&allocator, &HeapType::Upload.into_place(), 4 * MIB);
+    drop(buffer(&allocator, &in_upload(), 6 * MIB));
+    let upload = buffer(&allocator, &in_upload(), 4 * MIB);
     assert_eq!(placement(&upload), Placement::OwnHeap);
-    assert_eq!(allocator.stats().free_heap_usage, ByteSize::from_mib(16), "DEFAULT's was no help");
+    assert_eq!(allocator.stats().free_heap_usage, mib(16), "DEFAULT's was no help");
 }
 
 #[test]
@@ -269,7 +266,7 @@ fn nodes_are_those_of_every_heap() {
     });
     assert_eq!(committed, Some((2, 3)));
     let pool = PoolDesc {
-        heap_size: Some(ByteSize::from_mib(1)),
+        heap_size: Some(mib(1)),
         min_heap_count: 1,
         nodes: Some(NodeMasks { creation: 1, visible: 1 }),
         ..Default::default()

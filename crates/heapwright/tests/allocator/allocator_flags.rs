@@ -1,16 +1,15 @@
 //! Each flag of an allocator changes something that its user or the device sees.
 
+use heapwright_runtime::SegmentGroup;
+
 use crate::faulty_device::{Faults, faulty_first, inject};
 use crate::gpu::*;
 use crate::log_lines::warnings;
-use heapwright::d3d12::*;
-use heapwright::*;
-use heapwright_runtime::SegmentGroup;
 
 #[test]
 fn always_in_budget_refuses_what_the_device_would_have_had() {
     let gpu = open("discrete");
-    gpu.set_budget(SegmentGroup::Local, ByteSize::from_mib(64));
+    gpu.set_budget(SegmentGroup::Local, mib(64));
     let free = usual(&gpu);
     drop(local(&free, 100 * MIB));
     free.release_empty_heaps();
@@ -23,13 +22,13 @@ fn always_in_budget_refuses_what_the_device_would_have_had() {
         drop(buffer(&bound, &place(HeapType::Default, flags), 10 * MIB));
     }
     // The other segment group has its own budget.
-    drop(buffer(&bound, &HeapType::Upload.into_place(), 100 * MIB));
+    drop(buffer(&bound, &in_upload(), 100 * MIB));
     assert_returns_everything(&bound, &gpu);
 }
 
 /// Requests a heap of its own and another one in advance.
 fn prefetched() -> ResourceAllocationDesc<'static> {
-    place(HeapType::Default, OWN | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP)
+    place(HeapType::Default, OWN | ALWAYS_PREFETCH_HEAP)
 }
 
 #[test]
@@ -37,10 +36,10 @@ fn heaps_made_in_advance_are_within_the_budget_too() {
     let gpu = open("discrete");
     let flags = ResourceAllocatorFlags::ALWAYS_IN_BUDGET | ResourceAllocatorFlags::ALLOW_PREFETCH;
     let allocator = with_flags(&gpu, flags);
-    gpu.set_budget(SegmentGroup::Local, ByteSize::from_mib(12));
+    gpu.set_budget(SegmentGroup::Local, mib(12));
     let held = buffer(&allocator, &prefetched(), 8 * MIB);
     refused(try_buffer(&allocator, &prefetched(), 8 * MIB), Error::is_over_budget);
-    assert_eq!(usage(&gpu), ByteSize::from_mib(8));
+    assert_eq!(usage(&gpu), mib(8));
     drop(held);
 }
 
@@ -90,7 +89,7 @@ fn nobody_waits_for_a_heap_that_is_made_in_advance() {
     wait_for_empty_heap(&allocator);
     let (created, used) = (
         allocator.stats().heaps_created,
-        buffer(&allocator, &place(HeapType::Default, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP), MIB),
+        buffer(&allocator, &place(HeapType::Default, NEVER_ALLOCATE_HEAP), MIB),
     );
     assert_eq!((created, allocator.stats().prefetched_heap_misses_eliminated), (5, 1));
     drop((held, used));
@@ -199,11 +198,11 @@ fn never_over_allocate_gives_nothing_back_to_try_again() {
         for committed in [false, true] {
             let gpu = open("discrete-2gib");
             // The default algorithm would release the heap before it requests another one.
-            let suballocation_algorithm = SuballocationAlgorithm::Dedicated;
+            let suballocation_algorithm = Dedicated;
             let desc = ResourceAllocatorDesc { flags, suballocation_algorithm, ..Default::default() };
             let allocator = allocator(&gpu, desc);
             drop(local(&allocator, 1024 * MIB));
-            assert_eq!(usage(&gpu), ByteSize::from_mib(1024), "the empty heap is kept");
+            assert_eq!(usage(&gpu), mib(1024), "the empty heap is kept");
             let how = if committed { COMMITTED } else { NONE };
             let large = try_buffer(&allocator, &place(HeapType::Default, how), 1536 * MIB);
             assert_eq!(large.is_ok(), fits, "committed: {committed}: {large:?}");

@@ -1,15 +1,12 @@
 //! Tests of the allocator's public interface on the embedded runtime.
 
 use crate::gpu::*;
-use heapwright::d3d12::*;
-use heapwright::*;
-use heapwright_runtime::{HostProfile, Instance};
 
 #[test]
 #[allow(clippy::needless_borrows_for_generic_args, reason = "what is tested")]
 fn descriptions_are_taken_by_value_and_by_reference() {
     let allocator = usual(&any_device());
-    let desc = buffer_desc(ByteSize::from_kib(4));
+    let desc = buffer_desc(kib(4));
     let (place, whole) = (Default::default(), ResourceDesc::new(&desc));
     let made = [
         allocator.create(&place, desc),
@@ -45,7 +42,7 @@ fn caps_say_what_the_device_says() {
     assert_eq!((discrete.resource_heap_tier, discrete.tight_alignment_tier), (2, 1));
     assert!(discrete.gpu_upload_heaps);
     assert_eq!(discrete.interface_version, 14);
-    assert_eq!(discrete.max_resource_size(), ByteSize::from_gib(1024));
+    assert_eq!(discrete.max_resource_size(), gib(1024));
     assert_eq!(caps("heap-tier-1").resource_heap_tier, 1);
     assert_eq!(caps("uma").architecture, Architecture::Uma);
     assert_eq!(caps("cache-coherent-uma").architecture, Architecture::CacheCoherentUma);
@@ -68,7 +65,7 @@ fn place_textures(gpu: &impl Opened, simulated: Option<&HostProfile>) {
         D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_BC1_UNORM, ..texture(256, 256) },
         target(64, 64, 4),
     ];
-    let local = HeapType::Default.into_place();
+    let local = in_default();
     let clear = ClearValue::Color { format: DXGI_FORMAT_R8G8B8A8_UNORM, color: [0.0; 4] };
     let cleared = |desc| {
         let made = allocator.create_resource(&local, &desc, COMMON, Some(clear));
@@ -77,7 +74,7 @@ fn place_textures(gpu: &impl Opened, simulated: Option<&HostProfile>) {
     let msaa = cleared(target(512, 512, 4));
     let small = small.map(|desc| create(&allocator, &local, &desc));
     if let Some(profile) = simulated {
-        assert_eq!(small[0].size(), ByteSize::from_kib(4), "a small texture takes 4 KiB");
+        assert_eq!(small[0].size(), kib(4), "a small texture takes 4 KiB");
         assert_eq!(heap_of(&msaa).Alignment, 4 << 20);
         let shares = small[0].heap() == small[1].heap();
         assert_eq!(shares, profile.resource_heap_tier >= 2, "tier 1 keeps them apart");
@@ -117,9 +114,9 @@ fn a_texture_in_an_upload_heap_is_refused_and_a_mapping_of_one_is_an_error() {
         return;
     }
     let allocator = usual(&gpu);
-    let upload = HeapType::Upload.into_place();
+    let upload = in_upload();
     assert!(allocator.create_resource(&upload, &texture(64, 64), COMMON, None).is_err());
     assert_eq!(allocator.stats().used, ByteSize::ZERO);
-    let mut made = create(&allocator, &HeapType::GpuUpload.into_place(), &texture(64, 64));
+    let mut made = create(&allocator, &in_gpu_upload(), &texture(64, 64));
     refused(made.map(), Error::is_invalid_argument);
 }

@@ -3,19 +3,11 @@
 
 use crate::faulty_device::{Call, Faults, inject_first};
 use crate::gpu::*;
-use heapwright::d3d12::*;
-use heapwright::residency::ResidencyManager;
-use heapwright::*;
-use heapwright_runtime::{HostProfile, Instance};
 
 /// Returns a description of each kind of resource, small and large.
 fn kinds() -> Vec<D3D12_RESOURCE_DESC> {
-    let mut kinds: Vec<_> =
-        [1, 1000, 4096, 65_536, 100_001].map(|size| buffer_desc(ByteSize::new(size))).into();
-    kinds.push(D3D12_RESOURCE_DESC {
-        Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS,
-        ..buffer_desc(ByteSize::new(300))
-    });
+    let mut kinds: Vec<_> = [1, 1000, 4096, 65_536, 100_001].map(buffer_of).into();
+    kinds.push(D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, ..buffer_of(300) });
     for side in [1, 16, 64, 200, 1024] {
         let plain = texture(u64::from(side), side);
         kinds.extend([
@@ -150,12 +142,10 @@ fn what_is_only_preferred_is_placed_where_it_cannot_be() {
         inject_first(&gpu.device, &faults);
         let allocator = allocator(&gpu, Default::default());
         faults.fail_all();
-        for (more, expected) in [
-            (NONE, Placement::SharedHeap),
-            (OWN, Placement::OwnHeap),
-            (ResourceAllocationFlags::NEVER_RESIDENT, Placement::OwnHeap),
-        ] {
-            let place = place(HeapType::Default, ResourceAllocationFlags::PREFER_COMMITTED | more);
+        for (more, expected) in
+            [(NONE, Placement::SharedHeap), (OWN, Placement::OwnHeap), (NEVER_RESIDENT, Placement::OwnHeap)]
+        {
+            let place = place(HeapType::Default, PREFER_COMMITTED | more);
             let made = allocator
                 .create(&place, ResourceDesc::new(&texture(16, 16)))
                 .unwrap_or_else(|error| panic!("{hresult:?} {more:?}: {error}"));
@@ -165,7 +155,7 @@ fn what_is_only_preferred_is_placed_where_it_cannot_be() {
         // An error in the resource's own description is returned without a second attempt.
         let state = InitialState::State(D3D12_RESOURCE_STATE_RENDER_TARGET);
         let resource = ResourceDesc { initial_state: state, ..ResourceDesc::new(&texture(16, 16)) };
-        let prefer = place(HeapType::Default, ResourceAllocationFlags::PREFER_COMMITTED);
+        let prefer = place(HeapType::Default, PREFER_COMMITTED);
         refused(allocator.create(&prefer, resource), Error::is_invalid_argument);
         let always = place(HeapType::Default, COMMITTED);
         assert!(allocator.create(&always, ResourceDesc::new(&texture(16, 16))).is_err());

@@ -2,14 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use heapwright_intercept::{intercept, method};
+
 use crate::faulty_device::{Call, faulty_first};
 use crate::gpu::*;
 use crate::log_lines::warnings;
-use heapwright::d3d12::*;
-use heapwright::*;
-use heapwright_intercept::{intercept, method};
-use heapwright_runtime::{HostProfile, Instance};
-use windows_core::Interface;
 
 fn fence(gpu: &impl Opened) -> ID3D12Fence {
     // SAFETY: the device is a live COM object.
@@ -25,9 +22,9 @@ fn signal(fence: &ID3D12Fence, value: u64) {
 fn memory_near_the_limit_of_a_type_takes_what_a_reached_fence_frees() {
     let gpu = open("cache-coherent-uma");
     let flags = ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY;
-    let limits = HeapLimits { upload: Some(ByteSize::from_mib(2)), ..Default::default() };
+    let limits = HeapLimits { upload: Some(mib(2)), ..Default::default() };
     let allocator = allocator(&gpu, ResourceAllocatorDesc { flags, limits, ..Default::default() });
-    let (upload, size) = (ResourceAllocationDesc::new(HeapType::Upload), ByteSize::from_mib(2));
+    let (upload, size) = (in_upload(), mib(2));
     let take = || allocator.allocate_memory(&upload, ResourceKind::Buffers, size, Alignment::ONE);
     let resource = ResourceDesc::in_state(&buffer_desc(size), D3D12_RESOURCE_STATE_GENERIC_READ);
     let first = allocator.create(&upload, resource).expect("within the limit");
@@ -70,7 +67,7 @@ fn what_is_reached_is_freed_before_memory_is_said_to_be_short() {
     let (gpu, allocator) = with_allocator(open("discrete-2gib"));
     let done = fence(&gpu);
     allocator.free_after(local(&allocator, 1024 * MIB), &done, FenceValue::new(1)).expect("its own");
-    let large = HeapType::Default.into_place();
+    let large = in_default();
     refused(try_buffer(&allocator, &large, 1536 * MIB), Error::is_out_of_memory);
     signal(&done, 1);
     drop(buffer(&allocator, &large, 1536 * MIB));
@@ -99,19 +96,18 @@ fn assert_serves_again(
 #[test]
 fn a_small_buffer_takes_the_rest_of_a_heap_before_what_is_reached_is_freed_and_the_heap_leaves() {
     let gpu = open("uma");
-    let empty_heap_policy = EmptyHeapPolicy::FixedPool;
+    let empty_heap_policy = FixedPool;
     let allocator = allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy, ..Default::default() });
     let done = fence(&gpu);
-    let upload = HeapType::Upload.into_place();
+    let upload = in_upload();
     let first = buffer(&allocator, &upload, (4 << 20) + 10_000);
     let rest = allocator.stats().reserved.get() - first.size().get();
     let _over_budget = local(&allocator, MIB);
     allocator.free_after(first, &done, FenceValue::new(1)).expect("its own");
     signal(&done, 1);
-    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(1));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1));
     // A buffer that it could be a part of does not fit into the rest.
-    let flags =
-        ResourceAllocationFlags::WITHIN_BUDGET | ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+    let flags = WITHIN_BUDGET | WITHIN;
     let within = ResourceAllocationDesc { flags, ..upload };
     drop(buffer(&allocator, &within, rest));
 }
@@ -119,19 +115,14 @@ fn a_small_buffer_takes_the_rest_of_a_heap_before_what_is_reached_is_freed_and_t
 #[test]
 fn what_is_reached_is_freed_before_a_pool_is_full() {
     let (gpu, allocator) = with_allocator(open("discrete"));
-    let desc =
-        PoolDesc { heap_size: Some(ByteSize::from_mib(16)), max_heap_count: Some(1), ..Default::default() };
+    let desc = PoolDesc { heap_size: Some(mib(16)), max_heap_count: Some(1), ..Default::default() };
     let pool = new_pool(&allocator, desc);
     assert_serves_again((&gpu, &allocator), &in_pool(&pool), &in_pool(&pool));
 }
 
 #[test]
 fn what_is_reached_is_freed_before_a_limit_refuses() {
-    let limits = HeapLimits {
-        default: Some(ByteSize::from_mib(20)),
-        upload: Some(ByteSize::from_mib(20)),
-        ..Default::default()
-    };
+    let limits = HeapLimits { default: Some(mib(20)), upload: Some(mib(20)), ..Default::default() };
     let never = ResourceAllocatorDesc { limits, ..flagged(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) };
     for (desc, flags) in [(with_limits(limits), NONE), (with_limits(limits), COMMITTED), (never, NONE)] {
         let gpu = open("discrete");
@@ -145,19 +136,19 @@ fn what_is_reached_is_freed_before_a_limit_refuses() {
         limits: HeapLimits { default: None, ..limits },
         ..flagged(ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY)
     };
-    let place = HeapType::Upload.into_place();
+    let place = in_upload();
     assert_serves_again((&gpu, &allocator(&gpu, desc)), &place, &place);
 }
 
 #[test]
 fn what_is_reached_is_freed_before_the_budget_refuses() {
     let mut profile = *HostProfile::find("discrete").expect("a profile of that name");
-    profile.local.budget = ByteSize::from_mib(20);
-    let (always, within) = (ResourceAllocatorFlags::ALWAYS_IN_BUDGET, ResourceAllocationFlags::WITHIN_BUDGET);
+    profile.local.budget = mib(20);
+    let (always, within) = (ResourceAllocatorFlags::ALWAYS_IN_BUDGET, WITHIN_BUDGET);
     for flags in [always, ResourceAllocatorFlags::empty()] {
         let gpu = Instance::open(&profile).expect("a fresh instance");
         let allocator = with_flags(&gpu, flags);
-        let place = place(HeapType::Default, within | ResourceAllocationFlags::NEVER_FALLBACK);
+        let place = place(HeapType::Default, within | NEVER_FALLBACK);
         assert_serves_again((&gpu, &allocator), &place, &place);
     }
 }
@@ -165,8 +156,8 @@ fn what_is_reached_is_freed_before_the_budget_refuses() {
 #[test]
 fn what_is_reached_is_freed_before_held_heaps_do_not_suffice() {
     let (gpu, allocator) = with_allocator(open("discrete"));
-    let held = place(HeapType::Default, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
-    assert_serves_again((&gpu, &allocator), &HeapType::Default.into_place(), &held);
+    let held = place(HeapType::Default, NEVER_ALLOCATE_HEAP);
+    assert_serves_again((&gpu, &allocator), &in_default(), &held);
 }
 
 #[test]
@@ -184,12 +175,11 @@ fn what_is_reached_is_freed_before_a_resource_is_committed() {
 #[test]
 fn what_is_reached_is_freed_before_a_new_pools_heaps_are_refused() {
     let gpu = open("discrete");
-    let limits = HeapLimits { default: Some(ByteSize::from_mib(16)), ..Default::default() };
+    let limits = HeapLimits { default: Some(mib(16)), ..Default::default() };
     let allocator = allocator(&gpu, with_limits(limits));
     let done = fence(&gpu);
     allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1)).expect("its own");
-    let desc =
-        || PoolDesc { heap_size: Some(ByteSize::from_mib(16)), min_heap_count: 1, ..Default::default() };
+    let desc = || PoolDesc { heap_size: Some(mib(16)), min_heap_count: 1, ..Default::default() };
     refused(allocator.create_pool(desc()), Error::is_out_of_memory);
     signal(&done, 1);
     assert_eq!(new_pool(&allocator, desc()).totals().heap_count, 1);
@@ -205,7 +195,7 @@ fn a_removed_devices_fences_are_all_reached() {
     // SAFETY: the device is a live COM object.
     unsafe { device.RemoveDevice() };
     assert_eq!(allocator.collect(), 1);
-    let error = try_buffer(&allocator, &HeapType::Upload.into_place(), 1000).expect_err("the device is gone");
+    let error = try_buffer(&allocator, &in_upload(), 1000).expect_err("the device is gone");
     assert!(error.is_device_removed() && !error.is_out_of_memory(), "{error}");
     allocator.audit().expect("consistent");
 }
@@ -276,7 +266,7 @@ fn an_adapter_of_another_device_is_refused() {
     let [one, other] = [open("discrete"), open("discrete")];
     let made = ResourceAllocator::new(&one.device, Some(&other.adapter), Default::default());
     invalid(made, "adapter");
-    let made = residency::ResidencyManager::new(&one.device, Some(&other.adapter), Default::default());
+    let made = ResidencyManager::new(&one.device, Some(&other.adapter), Default::default());
     invalid(made, "adapter");
 }
 
@@ -300,17 +290,15 @@ fn an_allocation_of_another_allocator_is_refused_and_returned() {
 #[test]
 fn a_preference_that_is_refused_leaves_what_serves_the_request() {
     let gpu = open("discrete");
-    let allocator = allocator(
-        &gpu,
-        ResourceAllocatorDesc { empty_heap_policy: EmptyHeapPolicy::FixedPool, ..Default::default() },
-    );
+    let allocator =
+        allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy: FixedPool, ..Default::default() });
     let _exceeds_the_budget = local(&allocator, MIB);
     let deferred = create(&allocator, &place(HeapType::Default, NONE), &texture(1, 1));
     let done = fence(&gpu);
     allocator.free_after(deferred, &done, FenceValue::new(1)).expect("its own");
     signal(&done, 1);
-    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_kib(64));
-    let flags = ResourceAllocationFlags::PREFER_COMMITTED | ResourceAllocationFlags::WITHIN_BUDGET;
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, kib(64));
+    let flags = PREFER_COMMITTED | WITHIN_BUDGET;
     let (place, desc) = (place(HeapType::Default, flags), texture(1, 1));
     let probed = allocator.probe(&place, desc).expect("a heap has room");
     let made = allocator.create_resource(&place, &desc, COMMON, None).expect("as predicted");

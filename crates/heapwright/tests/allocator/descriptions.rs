@@ -3,9 +3,6 @@
 
 use crate::faulty_device::{Call, Faults, inject};
 use crate::gpu::*;
-use heapwright::d3d12::*;
-use heapwright::*;
-use heapwright_runtime::{HostProfile, Instance};
 
 const WIDTH: &str = "D3D12_RESOURCE_DESC::Width: ";
 const HEIGHT: &str = "D3D12_RESOURCE_DESC::Height: ";
@@ -39,7 +36,7 @@ fn of_format(format: DXGI_FORMAT, width: u64, height: u32) -> Desc {
 
 /// Descriptions that no device accepts, each with the field that is wrong.
 fn never_valid() -> Vec<(Desc, &'static str)> {
-    let (buffer, plain) = (buffer_desc(ByteSize::new(1000)), texture(64, 64));
+    let (buffer, plain) = (buffer_of(1000), texture(64, 64));
     let one_d = Desc { Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE1D, Height: 1, ..plain };
     let three_d = Desc { Dimension: D3D12_RESOURCE_DIMENSION_TEXTURE3D, ..plain };
     let depth = Desc { Format: DXGI_FORMAT_D32_FLOAT, ..plain };
@@ -145,7 +142,7 @@ fn errors(allocator: &ResourceAllocator, heap_type: HeapType, resource: &Resourc
         assert_eq!(probed.to_string(), error.to_string());
         error
     };
-    let flags = [NONE, OWN, COMMITTED, ResourceAllocationFlags::PREFER_COMMITTED, WITHIN];
+    let flags = [NONE, OWN, COMMITTED, PREFER_COMMITTED, WITHIN];
     flags.map(of).into()
 }
 
@@ -206,9 +203,7 @@ fn the_limits_are_valid() {
             ..of_format(DXGI_FORMAT_R32_TYPELESS, 64, 64)
         },
     ] {
-        allocator
-            .create(&HeapType::Default.into_place(), desc)
-            .unwrap_or_else(|error| panic!("{error}: {desc:?}"));
+        allocator.create(&in_default(), desc).unwrap_or_else(|error| panic!("{error}: {desc:?}"));
     }
 }
 
@@ -220,7 +215,7 @@ fn the_gpu_writes_no_buffer_of_the_cpu() {
         let (plain, extra) = (usual(&gpu), UAV);
         let desc = ResourceAllocatorDesc { extra_required_resource_flags: extra, ..Default::default() };
         let with_extra = allocator(&gpu, desc);
-        let small = buffer_desc(ByteSize::new(1000));
+        let small = buffer_of(1000);
         for heap_type in [HeapType::Upload, HeapType::Readback] {
             let states = [
                 COMMON,
@@ -248,8 +243,8 @@ fn the_gpu_writes_no_buffer_of_the_cpu() {
     // In unified memory, UPLOAD is a CUSTOM heap, which the GPU writes.
     let unified = ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY;
     let gpu = open("cache-coherent-uma");
-    let desc = Desc { Flags: UAV, ..buffer_desc(ByteSize::new(1000)) };
-    with_flags(&gpu, unified).create(&HeapType::Upload.into_place(), desc).expect("it is a CUSTOM heap");
+    let desc = Desc { Flags: UAV, ..buffer_of(1000) };
+    with_flags(&gpu, unified).create(&in_upload(), desc).expect("it is a CUSTOM heap");
 }
 
 #[test]
@@ -260,8 +255,8 @@ fn clear_values_that_do_not_fit_are_refused() {
     let target = flagged_texture(RT);
     let depths = Desc { Flags: DS, ..of_format(DXGI_FORMAT_D32_FLOAT, 64, 64) };
     for (desc, clear_value) in [
-        (buffer_desc(ByteSize::new(1000)), color),
-        (buffer_desc(ByteSize::new(1000)), depth(1.0)),
+        (buffer_of(1000), color),
+        (buffer_of(1000), depth(1.0)),
         (texture(64, 64), color),
         (target, depth(1.0)),
         (depths, color),
@@ -277,7 +272,7 @@ fn clear_values_that_do_not_fit_are_refused() {
     }
     for (desc, clear_value) in [(target, color), (depths, depth(0.0)), (depths, depth(1.0))] {
         let resource = ResourceDesc { clear_value: Some(clear_value), ..ResourceDesc::new(&desc) };
-        allocator.create(&HeapType::Default.into_place(), resource).expect("they fit");
+        allocator.create(&in_default(), resource).expect("they fit");
     }
     assert_eq!(gpu.messages(), []);
 }
@@ -313,7 +308,7 @@ fn what_a_device_lacks_is_unsupported() {
         let formats = [DXGI_FORMAT_R1_UNORM].into_iter().chain(DXGI_FORMAT_AYUV..=DXGI_FORMAT_A8P8);
         for format in formats.chain(DXGI_FORMAT_P208..=DXGI_FORMAT_V408) {
             let desc = of_format(format, 64, 64);
-            let place = HeapType::Default.into_place();
+            let place = in_default();
             // SAFETY: the device is live, and the description outlives the call.
             let info = unsafe { gpu.device.GetResourceAllocationInfo(0, &[desc]) };
             let errors = || {
@@ -338,11 +333,10 @@ fn what_a_device_lacks_is_unsupported() {
             sampled(32, 0),
             Desc { Format: DXGI_FORMAT_R32G32B32_FLOAT, ..sampled(16, 0) },
         ] {
-            let error = allocator.create(&HeapType::Default.into_place(), desc).expect_err("it is optional");
+            let error = allocator.create(&in_default(), desc).expect_err("it is optional");
             assert!(error.is_unsupported(), "{error}: {desc:?}");
         }
-        let error =
-            allocator.create(&HeapType::Default.into_place(), sampled(4, 77)).expect_err("no such level");
+        let error = allocator.create(&in_default(), sampled(4, 77)).expect_err("no such level");
         assert!(error.to_string().starts_with(QUALITY), "{error}");
     }
 }
@@ -361,7 +355,7 @@ fn a_large_buffer_of_the_cpu_is_not_refused_for_its_state() {
         (HeapType::Readback, D3D12_RESOURCE_STATE_COPY_DEST),
     ] {
         let create = |width| {
-            let desc = buffer_desc(ByteSize::new(width));
+            let desc = buffer_of(width);
             let made = allocator.create_resource(&place(heap_type, NONE), &desc, state, None);
             let error = made.expect_err("the device refuses it");
             assert!(
@@ -377,13 +371,8 @@ fn a_large_buffer_of_the_cpu_is_not_refused_for_its_state() {
         assert!(error.starts_with("D3D12_RESOURCE_DESC: "), "{error}");
     }
     // A state that not every buffer may begin in is named.
-    let desc = buffer_desc(ByteSize::new(1000));
-    let made = allocator.create_resource(
-        &HeapType::Default.into_place(),
-        &desc,
-        D3D12_RESOURCE_STATE_COPY_DEST,
-        None,
-    );
+    let desc = buffer_of(1000);
+    let made = allocator.create_resource(&in_default(), &desc, D3D12_RESOURCE_STATE_COPY_DEST, None);
     assert!(made.expect_err("the device refuses it").to_string().starts_with("initial_state: "));
 }
 
@@ -398,7 +387,7 @@ fn a_heap_has_at_least_64_kib() {
         );
         invalid(usual(&gpu).create_nested(desc), "ResourceAllocatorDesc::max_heap_size: ");
     }
-    let desc = ResourceAllocatorDesc { max_heap_size: Some(ByteSize::from_kib(64)), ..Default::default() };
+    let desc = ResourceAllocatorDesc { max_heap_size: Some(kib(64)), ..Default::default() };
     let allocator = allocator(&gpu, desc);
     drop(local(&allocator, 1000));
 }

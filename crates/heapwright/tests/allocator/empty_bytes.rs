@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 
 use crate::gpu::*;
-use heapwright::*;
 
 /// Not `FixedPool`, which keeps nothing without a preferred size.
 const POLICIES: [EmptyHeapPolicy; 4] = {
@@ -57,7 +56,7 @@ fn run(
     is_freed_first: bool,
 ) -> u64 {
     let of_allocator = match algorithm {
-        SuballocationAlgorithm::Linear => SuballocationAlgorithm::Default,
+        Linear => SuballocationAlgorithm::Default,
         algorithm => algorithm,
     };
     let desc = ResourceAllocatorDesc { empty_heap_policy: policy, ..with_algorithm(of_allocator) };
@@ -85,7 +84,7 @@ fn run(
             let (in_use, empty) = (stats.used_heap_usage, stats.free_heap_usage);
             *most = in_use.max(*most);
             held += stats.reserved.get() / MIB;
-            let keeps_all = matches!(policy, EmptyHeapPolicy::SegmentedPool | EmptyHeapPolicy::FewestHitches);
+            let keeps_all = matches!(policy, SegmentedPool | FewestHitches);
             let factor = if keeps_all { 2 } else { 1 };
             assert!(
                 stats.reserved.get() <= factor * most.get(),
@@ -117,9 +116,9 @@ fn run(
 #[test]
 fn no_more_is_held_than_was_in_use_at_once() {
     for algorithm in POOL_ALGORITHMS {
-        let places = PLACES.into_iter().filter(|&at| {
-            algorithm != SuballocationAlgorithm::Linear || matches!(at, Place::Pool | Place::OwnInPool)
-        });
+        let places = PLACES
+            .into_iter()
+            .filter(|&at| algorithm != Linear || matches!(at, Place::Pool | Place::OwnInPool));
         for (at, sizes, is_freed_first) in places.flat_map(|at| {
             let sizes = [Sizes::Growing, Sizes::Shrinking, Sizes::Mixed];
             sizes.into_iter().flat_map(move |sizes| [true, false].map(|first| (at, sizes, first)))
@@ -167,8 +166,7 @@ fn held_in_frames(policy: EmptyHeapPolicy, seed: u64) -> u64 {
 fn the_least_memory_is_not_kept_for_a_frame() {
     let [mut least, mut default] = [0; 2];
     for seed in 0..16 {
-        let of_seed = [EmptyHeapPolicy::LeastMemory, EmptyHeapPolicy::Default]
-            .map(|policy| held_in_frames(policy, seed));
+        let of_seed = [LeastMemory, EmptyHeapPolicy::Default].map(|policy| held_in_frames(policy, seed));
         assert!(of_seed[0] < of_seed[1], "{seed}: {of_seed:?} KiB");
         least += of_seed[0];
         default += of_seed[1];

@@ -1,14 +1,10 @@
 //! Empty heaps serve any smaller request, and are given back: after some operations, frames or a second, and before the
 //! budget is exceeded.
 
-use std::time::Duration;
-
 use crate::gpu::*;
-use heapwright::*;
-use heapwright_runtime::{HostProfile, Instance};
 
 /// The most that may be held empty after a while.
-const LITTLE: ByteSize = ByteSize::from_mib(64);
+const LITTLE: ByteSize = mib(64);
 
 fn with_policy(gpu: &Instance, empty_heap_policy: EmptyHeapPolicy) -> ResourceAllocator {
     allocator(gpu, ResourceAllocatorDesc { empty_heap_policy, ..Default::default() })
@@ -19,7 +15,7 @@ fn peak(allocator: &ResourceAllocator) {
     let mut held: Vec<ResourceAllocation> =
         (0..400).map(|i| local(allocator, 10_000 * (i % 7 + 1))).collect();
     held.extend((0..200).map(|i| local(allocator, (1 + i % 20) * MIB)));
-    let place = HeapType::Default.into_place();
+    let place = in_default();
     held.extend((0..20).map(|_| create(allocator, &place, &texture(1024, 1024))));
     drop(held);
 }
@@ -107,21 +103,20 @@ fn a_time_that_is_told_twice_is_as_if_told_once() {
 fn until_the_next_free_at_most_one_heap_of_a_kind_is_empty() {
     let gpu = open("discrete");
     let allocator = with_policy(&gpu, EmptyHeapPolicy::UntilNextFree);
-    let linear = PoolDesc { algorithm: SuballocationAlgorithm::Linear, ..Default::default() };
+    let linear = PoolDesc { algorithm: Linear, ..Default::default() };
     for pool in [None, Some(PoolDesc::default()), Some(linear)] {
-        let heap_size = Some(ByteSize::from_mib(4));
+        let heap_size = Some(mib(4));
         let pool = pool.map(|desc| new_pool(&allocator, PoolDesc { heap_size, ..desc }));
         let place = ResourceAllocationDesc { pool: pool.as_ref(), ..Default::default() };
         let mut made: Vec<_> = (0..12).map(|_| buffer(&allocator, &place, MIB)).collect();
         let in_kinds_heaps = allocator.reserved();
-        let others: Vec<_> =
-            (0..8).map(|_| buffer(&allocator, &HeapType::Upload.into_place(), MIB)).collect();
+        let others: Vec<_> = (0..8).map(|_| buffer(&allocator, &in_upload(), MIB)).collect();
         let held = || allocator.reserved().get();
         let of_others = held() - in_kinds_heaps.get();
         made.truncate(8);
         assert_eq!(held() - of_others, 12 * MIB, "one is empty");
         for _ in 0..1000 {
-            drop(buffer(&allocator, &HeapType::Readback.into_place(), 32 * KIB));
+            drop(buffer(&allocator, &in_readback(), 32 * KIB));
         }
         allocator.on_time(Duration::from_secs(100));
         let readback = held_in(&allocator, HeapType::Readback).get();
@@ -178,23 +173,20 @@ fn what_is_empty_is_released_without_a_call() {
 #[test]
 fn the_policy_decides_between_memory_and_hitches() {
     let gpu = open("discrete");
-    let [least, balanced, fewest] =
-        [EmptyHeapPolicy::LeastMemory, EmptyHeapPolicy::Default, EmptyHeapPolicy::FewestHitches].map(
-            |policy| {
-                let allocator = with_policy(&gpu, policy);
-                let mut held = 0;
-                for round in 0..40 {
-                    let large: Vec<_> = (0..20).map(|_| local(&allocator, 10 * MIB)).collect();
-                    drop(large);
-                    // The pause is sometimes short and sometimes long.
-                    for _ in 0..if round % 2 == 0 { 100 } else { 400 } {
-                        drop(local(&allocator, 100_000));
-                        held += allocator.reserved().get() / MIB;
-                    }
-                }
-                (held, allocator.heap_time())
-            },
-        );
+    let [least, balanced, fewest] = [LeastMemory, EmptyHeapPolicy::Default, FewestHitches].map(|policy| {
+        let allocator = with_policy(&gpu, policy);
+        let mut held = 0;
+        for round in 0..40 {
+            let large: Vec<_> = (0..20).map(|_| local(&allocator, 10 * MIB)).collect();
+            drop(large);
+            // The pause is sometimes short and sometimes long.
+            for _ in 0..if round % 2 == 0 { 100 } else { 400 } {
+                drop(local(&allocator, 100_000));
+                held += allocator.reserved().get() / MIB;
+            }
+        }
+        (held, allocator.heap_time())
+    });
     assert!(least.0 < balanced.0 && balanced.0 < fewest.0, "{least:?} {balanced:?} {fewest:?}");
     assert!(least.1 > balanced.1 && balanced.1 > fewest.1, "{least:?} {balanced:?} {fewest:?}");
 }
@@ -202,39 +194,39 @@ fn the_policy_decides_between_memory_and_hitches() {
 #[test]
 fn a_budget_that_sinks_is_met_by_the_next_frame() {
     let mut profile = *HostProfile::find("discrete").expect("a profile of that name");
-    profile.local.budget = ByteSize::from_mib(300);
+    profile.local.budget = mib(300);
     let gpu = Instance::open(&profile).expect("a fresh instance");
     let one = usual(&gpu);
     drop((0..25).map(|_| local(&one, 10 * MIB)).collect::<Vec<_>>());
     // Another allocator of the process takes the memory.
     let other = usual(&gpu);
     let _held: Vec<_> = (0..20).map(|_| local(&other, 10 * MIB)).collect();
-    let budget = ByteSize::from_mib(300);
-    assert!(usage_of(&gpu, SegmentGroup::Local) > budget);
+    let budget = mib(300);
+    assert!(usage_of(&gpu, LOCAL) > budget);
     one.end_frame();
-    assert!(usage_of(&gpu, SegmentGroup::Local) <= budget);
+    assert!(usage_of(&gpu, LOCAL) <= budget);
 }
 
 #[test]
 fn an_empty_heap_is_used_whether_a_new_one_would_be_refused_or_not() {
-    let limits = HeapLimits { default: Some(ByteSize::from_mib(200)), ..Default::default() };
+    let limits = HeapLimits { default: Some(mib(200)), ..Default::default() };
     let never = ResourceAllocatorDesc { limits, ..flagged(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) };
     for (desc, flags) in [
         (Default::default(), NONE),
         (with_limits(limits), NONE),
         (never, NONE),
-        (Default::default(), ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
+        (Default::default(), NEVER_ALLOCATE_HEAP),
     ] {
         let desc = keeping_empty_heaps(desc);
         let allocator = allocator(&any_device(), desc.clone());
         let [_full, empty] = [100, 100].map(|mib| local(&allocator, mib * MIB));
         drop(empty);
-        assert_eq!(allocator.reserved(), ByteSize::from_mib(200));
-        let (place, small) = (place(HeapType::Default, flags), buffer_desc(ByteSize::from_mib(3)));
+        assert_eq!(allocator.reserved(), mib(200));
+        let (place, small) = (place(HeapType::Default, flags), buffer_desc(mib(3)));
         let probed = allocator.probe(&place, ResourceDesc::new(&small)).expect("there is room");
         assert_eq!(probed.memory, PredictedMemory::Held);
         let small = create(&allocator, &place, &small);
-        assert_eq!(allocator.reserved(), ByteSize::from_mib(200), "{desc:?} {flags:?}");
+        assert_eq!(allocator.reserved(), mib(200), "{desc:?} {flags:?}");
         assert_eq!(allocator.stats().heaps_created, 2);
         drop(small);
         allocator.audit().expect("consistent");
@@ -249,8 +241,8 @@ fn pairs(allocator: &ResourceAllocator, count: usize, bytes: u64) {
 }
 
 fn part(allocator: &ResourceAllocator, heap_type: HeapType, bytes: u64) -> ResourceAllocation {
-    let place = place(heap_type, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE);
-    create(allocator, &place, &buffer_desc(ByteSize::new(bytes)))
+    let place = place(heap_type, WITHIN);
+    create(allocator, &place, &buffer_of(bytes))
 }
 
 fn pool(allocator: &ResourceAllocator) -> Pool {
@@ -260,7 +252,7 @@ fn pool(allocator: &ResourceAllocator) -> Pool {
 #[test]
 fn operations_release_heaps_while_frames_stand_still() {
     let gpu = open("discrete");
-    for (policy, most) in [(EmptyHeapPolicy::Default, 300), (EmptyHeapPolicy::LeastMemory, 5)] {
+    for (policy, most) in [(EmptyHeapPolicy::Default, 300), (LeastMemory, 5)] {
         // Eight slots count as one operation.
         for (bytes, most) in [(100_000, most), (1_000, 8 * most)] {
             let allocator = with_policy(&gpu, policy);
@@ -327,7 +319,7 @@ fn on_demand_nothing_is_kept_anywhere() {
 #[test]
 fn the_policy_reaches_pools_and_parts_of_buffers() {
     let gpu = open("discrete");
-    for (policy, is_kept) in [(EmptyHeapPolicy::LeastMemory, false), (EmptyHeapPolicy::FewestHitches, true)] {
+    for (policy, is_kept) in [(LeastMemory, false), (FewestHitches, true)] {
         let allocator = with_policy(&gpu, policy);
         allocator.on_time(Duration::ZERO);
         let pool = pool(&allocator);
@@ -345,11 +337,11 @@ fn the_policy_reaches_pools_and_parts_of_buffers() {
 #[test]
 fn on_demand_a_pool_keeps_its_minimum_alone() {
     let allocator = with_flags(&open("discrete"), ResourceAllocatorFlags::ALWAYS_ON_DEMAND);
-    let desc = PoolDesc { heap_size: Some(ByteSize::from_kib(64)), min_heap_count: 1, ..Default::default() };
+    let desc = PoolDesc { heap_size: Some(kib(64)), min_heap_count: 1, ..Default::default() };
     let pool = new_pool(&allocator, desc);
     // Larger than a heap of the pool.
     drop(buffer(&allocator, &in_pool(&pool), 70_000));
-    assert_eq!(allocator.reserved(), ByteSize::from_kib(64));
+    assert_eq!(allocator.reserved(), kib(64));
 }
 
 /// The heaps of every algorithm, of the allocator and of a pool, and those of resources that have one of their own.
@@ -358,14 +350,12 @@ fn the_policy_reaches_every_algorithm() {
     use SuballocationAlgorithm::{BuddySystem, Dedicated, Default as Sets, Linear, Slab};
     let gpu = open("discrete");
     for algorithm in [Sets, Slab, BuddySystem, Dedicated, Linear] {
-        for (empty_heap_policy, frames) in
-            [(EmptyHeapPolicy::Default, 120), (EmptyHeapPolicy::LeastMemory, 30)]
-        {
+        for (empty_heap_policy, frames) in [(EmptyHeapPolicy::Default, 120), (LeastMemory, 30)] {
             let of_allocator = if algorithm == Linear { Sets } else { algorithm };
             let desc = ResourceAllocatorDesc { empty_heap_policy, ..with_algorithm(of_allocator) };
             let allocator = allocator(&gpu, desc);
             let pool = new_pool(&allocator, PoolDesc { algorithm, ..Default::default() });
-            let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
+            let own = OWN;
             let fill = || {
                 drop(local(&allocator, 3 * MIB));
                 drop(buffer(&allocator, &in_pool(&pool), 5 * MIB));

@@ -1,15 +1,13 @@
 //! A device fails its Nth call, for every N: the error is reported, nothing is leaked, and the allocator
 //! remains usable.
 
-use crate::faulty_device::{Call, Faults, faulty_first, inject, inject_first};
-use crate::gpu::*;
-use heapwright::d3d12::*;
-use heapwright::*;
-use heapwright_runtime::Instance;
 use windows_core::HRESULT;
 
+use crate::faulty_device::{Call, Faults, faulty_first, inject, inject_first};
+use crate::gpu::*;
+
 fn allocate(allocator: &ResourceAllocator, size: u64) -> Result<ResourceAllocation, Error> {
-    try_buffer(allocator, &HeapType::Default.into_place(), size)
+    try_buffer(allocator, &in_default(), size)
 }
 
 /// The state of a scenario: its live allocations and the errors that it met.
@@ -49,7 +47,7 @@ impl Scene<'_> {
     }
 
     fn buffer(&mut self, place: &ResourceAllocationDesc<'_>, size: u64) {
-        let desc = buffer_desc(ByteSize::new(size));
+        let desc = buffer_of(size);
         self.create(place, &ResourceDesc::new(&desc));
     }
 }
@@ -58,7 +56,7 @@ impl Scene<'_> {
 fn buffers(scene: &mut Scene<'_>, rounds: u64) {
     for round in 0..rounds {
         for size in [1, 256, 70_000, 3 << 20, 40 << 20, 160 << 20, 5_000, 100] {
-            scene.buffer(&HeapType::Default.into_place(), size + round);
+            scene.buffer(&in_default(), size + round);
         }
         scene.held.retain(|allocation| allocation.size().get() % 3 != round % 3);
     }
@@ -75,17 +73,14 @@ fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
     }
     scene.buffer(&own, 100_000);
     scene.buffer(&committed, 100_000);
-    scene.buffer(&flags(ResourceAllocationFlags::PREFER_COMMITTED), 5000);
+    scene.buffer(&flags(PREFER_COMMITTED), 5000);
     scene.buffer(&ResourceAllocationDesc::new(HeapTypePreference::GPU_UPLOAD_OR_UPLOAD), 5000);
-    scene.buffer(&flags(ResourceAllocationFlags::NEVER_FALLBACK), 5 << 20);
-    let padding = ByteSize::from_kib(24);
+    scene.buffer(&flags(NEVER_FALLBACK), 5 << 20);
+    let padding = kib(24);
     scene.buffer(&ResourceAllocationDesc { extra_required_resource_padding: padding, ..own }, 100);
-    let shared = ResourceAllocationDesc {
-        extra_required_heap_flags: D3D12_HEAP_FLAG_SHARED,
-        ..HeapType::Default.into_place()
-    };
+    let shared = ResourceAllocationDesc { extra_required_heap_flags: D3D12_HEAP_FLAG_SHARED, ..in_default() };
     scene.buffer(&shared, 1000);
-    let local = HeapType::Default.into_place();
+    let local = in_default();
     for desc in [texture(64, 64), texture(1024, 1024), target(256, 256, 1), target(256, 256, 4)] {
         scene.create(&local, &ResourceDesc::new(&desc));
     }
@@ -101,7 +96,7 @@ fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
         scene.create(&place(HeapType::Default, COMMITTED), &resource);
     }
     let pool_desc = PoolDesc {
-        heap_size: Some(ByteSize::from_mib(1)),
+        heap_size: Some(mib(1)),
         min_heap_count: 2,
         max_heap_count: Some(3),
         residency_priority: Some(D3D12_RESIDENCY_PRIORITY_LOW),
@@ -109,7 +104,7 @@ fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
     };
     for algorithm in POOL_ALGORITHMS {
         let mut desc = PoolDesc { algorithm, ..pool_desc.clone() };
-        if algorithm == SuballocationAlgorithm::Dedicated {
+        if algorithm == Dedicated {
             (desc.heap_size, desc.min_heap_count) = (None, 0);
         }
         let pool = scene.allocator.create_pool(desc);
@@ -140,13 +135,13 @@ fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
 }
 
 fn nested(scene: &mut Scene<'_>) {
-    let desc = with_algorithm(SuballocationAlgorithm::Slab);
+    let desc = with_algorithm(Slab);
     let made = scene.allocator.create_nested(desc);
     let Some(nested) = scene.note(made) else { return };
     let first = allocate(&nested, 1 << 20);
     drop(scene.note(first));
     // Uses the heap that the nested allocator has given back.
-    scene.buffer(&HeapType::Default.into_place(), 1 << 20);
+    scene.buffer(&in_default(), 1 << 20);
     let second = allocate(&nested, 3 << 20);
     let _held = scene.note(second);
     nested.audit().expect("consistent");
@@ -265,12 +260,7 @@ fn every_algorithm_and_flag_survives_a_device_without_memory() {
         ResourceAllocatorFlags::NEVER_OVER_ALLOCATE | ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
         ResourceAllocatorFlags::ALWAYS_IN_BUDGET,
     ];
-    let algorithms = [
-        SuballocationAlgorithm::Slab,
-        SuballocationAlgorithm::BuddySystem,
-        SuballocationAlgorithm::Dedicated,
-        SuballocationAlgorithm::Default,
-    ];
+    let algorithms = [Slab, BuddySystem, Dedicated, SuballocationAlgorithm::Default];
     for (flags, suballocation_algorithm) in flags.into_iter().zip(algorithms) {
         let desc = ResourceAllocatorDesc { flags, suballocation_algorithm, ..Default::default() };
         for call in [Call::CreateHeap, Call::CreatePlacedResource, Call::CreateCommittedResource] {
@@ -287,7 +277,7 @@ fn every_algorithm_and_flag_survives_a_device_without_memory() {
 #[test]
 fn heaps_made_in_advance_may_fail_as_well() {
     let desc = flagged(ResourceAllocatorFlags::ALLOW_PREFETCH);
-    let flags = ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
+    let flags = ALWAYS_PREFETCH_HEAP;
     let scenario = |scene: &mut Scene<'_>, _: &ID3D12Fence| {
         for flags in [flags | OWN, flags] {
             for _ in 0..4 {
@@ -309,7 +299,7 @@ fn a_heap_refused_once_is_tried_again() {
     let allocation = allocate(&allocator, 1000).expect("a heap as small as the request allows is tried next");
     assert!(faults.has_failed());
     assert_eq!(faults.calls(), 2);
-    assert_eq!(allocator.stats().reserved, ByteSize::from_kib(64));
+    assert_eq!(allocator.stats().reserved, kib(64));
     drop(allocation);
 }
 

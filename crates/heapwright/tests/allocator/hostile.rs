@@ -3,10 +3,6 @@
 use crate::faulty_device::{Faults, inject};
 use crate::gpu::*;
 use crate::random_input::assert_is_told;
-use heapwright::d3d12::*;
-use heapwright::*;
-use heapwright_runtime::Instance;
-use windows_core::Interface;
 
 #[test]
 fn a_null_device_is_refused_and_objects_keep_their_counts() {
@@ -64,7 +60,7 @@ fn numbers_that_make_no_sense_are_refused_with_their_field() {
         let [preferred_heap_size, max_heap_size] = [preferred, max].map(|size| size.map(ByteSize::from_mib));
         refuse(&gpu, field, ResourceAllocatorDesc { preferred_heap_size, max_heap_size, ..usual() });
     }
-    let slab = || with_algorithm(SuballocationAlgorithm::Slab);
+    let slab = || with_algorithm(Slab);
     for limit in [-0.1, 0.0, 1.1, f64::NAN, f64::INFINITY] {
         let desc = ResourceAllocatorDesc { heap_fragmentation_limit: Some(limit), ..slab() };
         refuse(&gpu, "ResourceAllocatorDesc::heap_fragmentation_limit", desc);
@@ -85,7 +81,7 @@ fn numbers_that_make_no_sense_are_refused_with_their_field() {
         let nodes = NodeMasks { creation, visible };
         refuse(gpu, field, ResourceAllocatorDesc { nodes, ..usual() });
     }
-    let linear = with_algorithm(SuballocationAlgorithm::Linear);
+    let linear = with_algorithm(Linear);
     refuse(&gpu, "ResourceAllocatorDesc::suballocation_algorithm", linear);
     let blind = ResourceAllocator::new(&gpu.device, None, flagged(ResourceAllocatorFlags::ALWAYS_IN_BUDGET));
     invalid(blind, "ResourceAllocatorDesc::flags");
@@ -94,7 +90,7 @@ fn numbers_that_make_no_sense_are_refused_with_their_field() {
 #[test]
 fn a_heap_type_and_a_state_that_contradict_are_refused_with_their_field() {
     let (gpu, allocator) = with_allocator(open("discrete"));
-    let small = buffer_desc(ByteSize::new(100));
+    let small = buffer_of(100);
     for (heap_type, state) in [
         (HeapType::Upload, D3D12_RESOURCE_STATE_COPY_DEST),
         (HeapType::Upload, D3D12_RESOURCE_STATE_UNORDERED_ACCESS),
@@ -113,14 +109,12 @@ fn a_heap_type_and_a_state_that_contradict_are_refused_with_their_field() {
     }
     for heap_type in [HeapType::Upload, HeapType::Readback] {
         let error = allocator
-            .create_resource(&heap_type.into_place(), &texture(64, 64), COMMON, None)
+            .create_resource(&place(heap_type, NONE), &texture(64, 64), COMMON, None)
             .expect_err("buffers only");
         assert!(error.to_string().starts_with("D3D12_RESOURCE_DESC::Dimension"), "{error}");
     }
     // States that no heap type forbids are refused by the device; the error names its call.
-    let error = allocator
-        .create_resource(&HeapType::Default.into_place(), &small, u32::MAX, None)
-        .expect_err("no such state");
+    let error = allocator.create_resource(&in_default(), &small, u32::MAX, None).expect_err("no such state");
     assert!(error.to_string().contains("CreatePlacedResource"), "{error}");
     assert_returns_everything(&allocator, &gpu);
 }
@@ -133,10 +127,10 @@ fn what_was_a_mistake_once_is_refused() {
     let nothing = Some(ByteSize::ZERO);
     let limits = HeapLimits { default: nothing, upload: nothing, ..Default::default() };
     let allocator = allocator(&gpu, ResourceAllocatorDesc { flags, limits, ..Default::default() });
-    try_buffer(&allocator, &HeapType::Default.into_place(), 1).expect_err("the limit");
+    try_buffer(&allocator, &in_default(), 1).expect_err("the limit");
     let sample_desc = DXGI_SAMPLE_DESC { Count: u32::MAX - 1, Quality: 0 };
     let desc = D3D12_RESOURCE_DESC { SampleDesc: sample_desc, ..texture(64, 64) };
-    let made = allocator.create_resource(&HeapType::Default.into_place(), &desc, COMMON, None);
+    let made = allocator.create_resource(&in_default(), &desc, COMMON, None);
     assert_is_told(&made.expect_err("too many samples"), &desc);
     assert_returns_everything(&allocator, &gpu);
 }

@@ -1,8 +1,6 @@
 //! Import of resources that were created outside of the allocator.
 
 use crate::gpu::*;
-use heapwright::d3d12::*;
-use heapwright::*;
 
 fn committed(gpu: &impl Opened, heap_type: D3D12_HEAP_TYPE, desc: &D3D12_RESOURCE_DESC) -> ID3D12Resource {
     let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
@@ -22,9 +20,9 @@ fn import(
 fn an_imported_resource_is_counted_and_handled_like_others() {
     let (gpu, allocator) = with_allocator(any_device());
     for heap_type in gpu.heap_types() {
-        let resource = committed(&gpu, heap_type.to_d3d12(), &buffer_desc(ByteSize::from_kib(100)));
+        let resource = committed(&gpu, heap_type.to_d3d12(), &buffer_desc(kib(100)));
         let before = counted(&gpu);
-        let mut made = import(&allocator, &heap_type.into_place(), &resource).expect("sound");
+        let mut made = import(&allocator, &place(heap_type, NONE), &resource).expect("sound");
         let again = import(&allocator, &ResourceAllocationDesc::default(), &resource).expect("twice is two");
         assert_eq!(made.heap_type(), heap_type);
         assert_eq!((made.resource(), made.heap()), (&resource, None));
@@ -68,7 +66,7 @@ fn a_custom_heaps_resource_is_of_the_type_that_it_is_like() {
             MemoryPoolPreference: pool,
             ..Default::default()
         };
-        let resource = committed_with(gpu.device(), &properties, &buffer_desc(ByteSize::new(1000)));
+        let resource = committed_with(gpu.device(), &properties, &buffer_of(1000));
         let made = import(&allocator, &ResourceAllocationDesc::default(), &resource).expect("sound");
         assert_eq!(made.heap_type(), expected);
         assert_eq!(made.needs_copy(), expected != HeapType::GpuUpload);
@@ -79,9 +77,9 @@ fn a_custom_heaps_resource_is_of_the_type_that_it_is_like() {
 fn never_resident_is_the_one_flag_for_imports() {
     let (gpu, allocator) = with_allocator(any_device());
     let resource = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, &texture(64, 64));
-    let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_RESIDENT);
+    let never = place(HeapType::Default, NEVER_RESIDENT);
     import(&allocator, &never, &resource).expect("sound");
-    for flag in ResourceAllocationFlags::all() - ResourceAllocationFlags::NEVER_RESIDENT {
+    for flag in ResourceAllocationFlags::all() - NEVER_RESIDENT {
         let error =
             import(&allocator, &place(HeapType::Default, flag), &resource).expect_err("not for imports");
         assert!(error.to_string().starts_with("ResourceAllocationDesc::flags"), "{flag:?}: {error}");
@@ -94,10 +92,10 @@ fn never_resident_is_the_one_flag_for_imports() {
 fn what_contradicts_the_resource_is_refused_with_its_field() {
     let (gpu, allocator) = with_allocator(any_device());
     let pool = new_pool(&allocator, PoolDesc::default());
-    let resource = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, &buffer_desc(ByteSize::new(1000)));
-    let local = || HeapType::Default.into_place();
+    let resource = committed(&gpu, D3D12_HEAP_TYPE_DEFAULT, &buffer_of(1000));
+    let local = || in_default();
     let cases = [
-        (HeapType::Upload.into_place(), "ResourceAllocationDesc::heap_type"),
+        (in_upload(), "ResourceAllocationDesc::heap_type"),
         (
             ResourceAllocationDesc { extra_required_heap_flags: D3D12_HEAP_FLAG_SHARED, ..local() },
             "ResourceAllocationDesc::extra_required_heap_flags",
@@ -119,14 +117,12 @@ fn resources_of_another_device_and_without_a_heap_are_refused() {
     let gpu = open("discrete");
     let other = open("discrete");
     let allocator = usual(&gpu);
-    let foreign = committed(&other, D3D12_HEAP_TYPE_DEFAULT, &buffer_desc(ByteSize::new(1000)));
+    let foreign = committed(&other, D3D12_HEAP_TYPE_DEFAULT, &buffer_of(1000));
     invalid(import(&allocator, &ResourceAllocationDesc::default(), &foreign), "resource: ");
     let mut reserved: Option<ID3D12Resource> = None;
     // SAFETY: the device is live, the description outlives the call, and the result has the requested interface.
-    unsafe {
-        gpu.device().CreateReservedResource(&buffer_desc(ByteSize::from_mib(1)), COMMON, None, &mut reserved)
-    }
-    .expect("the device takes it");
+    unsafe { gpu.device().CreateReservedResource(&buffer_desc(mib(1)), COMMON, None, &mut reserved) }
+        .expect("the device takes it");
     let reserved = reserved.expect("and answers it");
     invalid(import(&allocator, &ResourceAllocationDesc::default(), &reserved), "resource: ");
     assert_eq!(allocator.stats().imported_count, 0);

@@ -1,13 +1,9 @@
 //! What the device takes for heaps decides how long empty heaps are kept.
 
-use std::time::Duration;
-
 use heapwright_core::placement::HeapCosts;
-use heapwright_runtime::{HostProfile, Instance};
 use heapwright_trace::session::Action;
 
 use crate::gpu::*;
-use heapwright::*;
 
 fn open_with(video_heap_costs: HeapCosts) -> Instance {
     let discrete = HostProfile::find("discrete").expect("a profile of that name");
@@ -35,8 +31,7 @@ fn dear_heaps_are_kept_and_cheap_ones_are_not() {
     // Until it is freed, freeing the large heap is taken to cost as much as creating it.
     assert_eq!(operations, [476, 4_760, 50, 340]);
     // The least memory is held whatever heaps cost.
-    let least =
-        [plain, HeapCosts::dedicated()].map(|costs| kept(&open_with(costs), EmptyHeapPolicy::LeastMemory));
+    let least = [plain, HeapCosts::dedicated()].map(|costs| kept(&open_with(costs), LeastMemory));
     assert_eq!(least, [8; 2]);
 }
 

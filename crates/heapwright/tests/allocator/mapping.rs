@@ -2,13 +2,9 @@
 
 use std::sync::Mutex;
 
-use crate::gpu::*;
-use heapwright::d3d12::*;
-use heapwright::residency::ResidencyHeapStatus;
-use heapwright::*;
 use heapwright_intercept::{intercept, method};
-use heapwright_runtime::{HostProfile, Instance};
-use windows_core::Interface;
+
+use crate::gpu::*;
 
 /// A call that a mapping made on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +163,7 @@ fn reachable(profile: &HostProfile) -> Vec<(Instance, ResourceAllocator, Resourc
     }
     if profile.name == "cache-coherent-uma" {
         add(ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY, &|allocator| {
-            allocator.create_resource(&HeapType::Default.into_place(), &desc, COMMON, None).ok()
+            allocator.create_resource(&in_default(), &desc, COMMON, None).ok()
         });
     }
     add(none, &|allocator| {
@@ -244,7 +240,7 @@ fn texels_are_copied_in_and_out_of_each_subresource() {
 fn blocks_of_texels_are_counted_as_blocks() {
     let (gpu, allocator) = with_allocator(open("discrete"));
     let desc = D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_BC1_UNORM, MipLevels: 0, ..texture(16, 8) };
-    let mut texture = create(&allocator, &HeapType::GpuUpload.into_place(), &desc);
+    let mut texture = create(&allocator, &in_gpu_upload(), &desc);
     // 4 x 2 blocks of 8 bytes, then 2 x 1, then one block for each further mip level.
     for (subresource, blocks, row) in [(0, 8, 32), (1, 2, 16), (2, 1, 8), (3, 1, 8), (4, 1, 8)] {
         let bytes = vec![9; blocks * 8];
@@ -272,7 +268,7 @@ fn slices_of_a_volume_are_as_far_apart_as_is_said() {
         DepthOrArraySize: 4,
         ..texture(8, 8)
     };
-    let mut volume = create(&allocator, &HeapType::GpuUpload.into_place(), &desc);
+    let mut volume = create(&allocator, &in_gpu_upload(), &desc);
     let bytes: Vec<u8> = (0..4 * 300).map(|index| u8::try_from(index % 253).expect("a byte")).collect();
     let mut mapping = volume.map_texture(0).expect("the CPU reaches it");
     let pitches = TexelPitches { row: 32, slice: 300 };
@@ -297,15 +293,15 @@ fn a_mapped_texture_is_resident_and_what_cannot_be_mapped_is_refused() {
         Default::default(),
     )
     .expect("sound");
-    let mut reached = create(&allocator, &HeapType::GpuUpload.into_place(), &texture(16, 16));
-    manager.evict_at_least(SegmentGroup::Local, ByteSize::from_gib(1));
+    let mut reached = create(&allocator, &in_gpu_upload(), &texture(16, 16));
+    manager.evict_at_least(LOCAL, gib(1));
     let status = |made: &ResourceAllocation| made.memory().expect("managed").info();
     assert_eq!(status(&reached).status, ResidencyHeapStatus::Evicted);
     drop(reached.map_texture(0).expect("paged in"));
     assert_eq!(status(&reached).status, ResidencyHeapStatus::Resident);
     assert!(!status(&reached).is_locked, "as often unlocked as locked");
-    let mut far = create(&allocator, &HeapType::Default.into_place(), &texture(16, 16));
-    let mut bytes = buffer(&allocator, &HeapType::Upload.into_place(), 100);
+    let mut far = create(&allocator, &in_default(), &texture(16, 16));
+    let mut bytes = buffer(&allocator, &in_upload(), 100);
     for error in [far.map_texture(0).err(), bytes.map_texture(0).err(), far.map_range(0..1).err()] {
         assert!(error.expect("cannot be mapped").is_invalid_argument());
     }

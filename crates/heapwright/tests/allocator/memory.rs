@@ -1,8 +1,6 @@
 //! Memory in which the program places resources itself.
 
 use crate::gpu::*;
-use heapwright::d3d12::*;
-use heapwright::*;
 
 const ALIGNED: Alignment = Alignment::new(64 * KIB).unwrap();
 
@@ -22,12 +20,12 @@ fn resources_of_the_kind_are_placed_where_they_fit() {
         let gpu = open(profile);
         let allocator = usual(&gpu);
         for (resources, desc) in [
-            (ResourceKind::Buffers, buffer_desc(ByteSize::from_kib(64))),
+            (ResourceKind::Buffers, buffer_desc(kib(64))),
             (ResourceKind::Textures, texture(128, 128)),
             (ResourceKind::RenderTargets, target(128, 128, 1)),
         ] {
             let memory = memory(&allocator, resources, 256 * KIB);
-            assert_eq!((memory.size(), memory.alignment()), (ByteSize::from_kib(256), ALIGNED));
+            assert_eq!((memory.size(), memory.alignment()), (kib(256), ALIGNED));
             assert_eq!(memory.heap_type(), HeapType::Default);
             assert!(memory.offset().is_aligned(ALIGNED));
             let place = |offset| memory.create_resource(HeapOffset::new(offset), desc);
@@ -36,7 +34,7 @@ fn resources_of_the_kind_are_placed_where_they_fit() {
             invalid(place(u64::MAX - 64 * KIB + 1), "offset");
             invalid(place(1), "offset");
             let too_large = D3D12_RESOURCE_DESC { Width: desc.Width * 8, Height: desc.Height * 8, ..desc };
-            let too_large = if desc.Height == 1 { buffer_desc(ByteSize::from_mib(1)) } else { too_large };
+            let too_large = if desc.Height == 1 { buffer_desc(mib(1)) } else { too_large };
             invalid(memory.create_resource(HeapOffset::ZERO, too_large), "offset");
             drop(all);
         }
@@ -47,7 +45,7 @@ fn resources_of_the_kind_are_placed_where_they_fit() {
 #[test]
 fn heaps_for_all_kinds_require_tier_2() {
     let allocator = usual(&open("heap-tier-1"));
-    let size = ByteSize::from_mib(1);
+    let size = mib(1);
     let asked = allocator.allocate_memory(&Default::default(), ResourceKind::Any, size, ALIGNED);
     refused(asked, Error::is_unsupported);
     let gpu = open("discrete");
@@ -59,7 +57,7 @@ fn heaps_for_all_kinds_require_tier_2() {
     }
     let multisampled = Alignment::new(4 * MIB).unwrap();
     for resources in [ResourceKind::RenderTargets, ResourceKind::Any] {
-        let size = ByteSize::from_mib(4);
+        let size = mib(4);
         let memory = allocator.allocate_memory(&Default::default(), resources, size, multisampled);
         let memory = memory.expect("there is room");
         drop(memory.create_resource(HeapOffset::ZERO, target(256, 256, 4)).expect("the heap is aligned"));
@@ -74,7 +72,7 @@ fn an_allocator_that_commits_places_memory_too() {
     let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_COMMITTED);
     for resources in [ResourceKind::Buffers, ResourceKind::Any] {
         let memory = memory(&allocator, resources, MIB);
-        drop(memory.create_resource(HeapOffset::ZERO, buffer_desc(ByteSize::from_mib(1))).expect("it fits"));
+        drop(memory.create_resource(HeapOffset::ZERO, buffer_desc(mib(1))).expect("it fits"));
     }
     assert_eq!(allocator.report().pools.len(), 1, "memory needs no pool");
     assert_returns_everything(&allocator, &gpu);
@@ -85,12 +83,9 @@ fn heaps_have_the_flags_and_properties_that_are_asked_for() {
     let gpu = open("discrete");
     let allocator = usual(&gpu);
     let allocate = |desc: &ResourceAllocationDesc<'_>, resources| {
-        allocator.allocate_memory(desc, resources, ByteSize::from_mib(1), ALIGNED).expect("there is room")
+        allocator.allocate_memory(desc, resources, mib(1), ALIGNED).expect("there is room")
     };
-    let shared = ResourceAllocationDesc {
-        extra_required_heap_flags: D3D12_HEAP_FLAG_SHARED,
-        ..ResourceAllocationDesc::new(HeapType::Default)
-    };
+    let shared = ResourceAllocationDesc { extra_required_heap_flags: D3D12_HEAP_FLAG_SHARED, ..in_default() };
     let [one, other] = [0, 1].map(|_| allocate(&shared, ResourceKind::Textures));
     assert_ne!(one.heap(), other.heap(), "each has a heap of its own");
     assert_eq!((one.offset(), heap_desc(&one).SizeInBytes), (HeapOffset::ZERO, MIB));
@@ -99,9 +94,9 @@ fn heaps_have_the_flags_and_properties_that_are_asked_for() {
     let custom = ResourceAllocationDesc { custom_heap, ..Default::default() };
     let custom = allocate(&custom, ResourceKind::Buffers);
     assert_eq!(heap_desc(&custom).Properties.Type, D3D12_HEAP_TYPE_CUSTOM);
-    let upload = allocate(&HeapType::Upload.into_place(), ResourceKind::Buffers);
+    let upload = allocate(&in_upload(), ResourceKind::Buffers);
     assert_eq!(heap_desc(&upload).Properties.Type, D3D12_HEAP_TYPE_UPLOAD);
-    let in_usual_state = upload.create_resource(HeapOffset::ZERO, buffer_desc(ByteSize::from_mib(1)));
+    let in_usual_state = upload.create_resource(HeapOffset::ZERO, buffer_desc(mib(1)));
     assert!(in_usual_state.is_ok(), "{in_usual_state:?}");
     let own = ResourceAllocationDesc { flags: OWN, ..Default::default() };
     assert_eq!(heap_desc(&allocate(&own, ResourceKind::Buffers)).SizeInBytes, MIB);
@@ -113,7 +108,7 @@ fn heaps_have_the_flags_and_properties_that_are_asked_for() {
 fn memory_of_a_pool_obeys_its_limits() {
     let gpu = open("discrete");
     let allocator = usual(&gpu);
-    let heap_size = Some(ByteSize::from_mib(1));
+    let heap_size = Some(mib(1));
     let pool = new_pool(&allocator, PoolDesc { heap_size, max_heap_count: Some(1), ..Default::default() });
     let allocate = |size| {
         allocator.allocate_memory(&in_pool(&pool), ResourceKind::Buffers, ByteSize::new(size), ALIGNED)
@@ -136,12 +131,12 @@ fn wrong_requests_are_refused() {
     };
     invalid(allocate(NONE, 0), "size");
     invalid(allocate(COMMITTED, MIB), "ResourceAllocationDesc::flags");
-    invalid(allocate(ResourceAllocationFlags::PREFER_COMMITTED, MIB), "ResourceAllocationDesc::flags");
-    refused(allocate(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP, MIB), Error::is_out_of_memory);
+    invalid(allocate(PREFER_COMMITTED, MIB), "ResourceAllocationDesc::flags");
+    refused(allocate(NEVER_ALLOCATE_HEAP, MIB), Error::is_out_of_memory);
     refused(allocate(NONE, u64::MAX), Error::is_out_of_memory);
     let memory = allocate(NONE, MIB).expect("there is room");
     drop(allocator);
-    invalid(memory.create_resource(HeapOffset::ZERO, buffer_desc(ByteSize::from_mib(1))), "allocator");
+    invalid(memory.create_resource(HeapOffset::ZERO, buffer_desc(mib(1))), "allocator");
 }
 
 #[test]
@@ -161,7 +156,7 @@ fn names_and_values_are_reported_until_it_is_freed() {
 fn a_placed_resource_can_be_taken_out_of_its_memory() {
     let gpu = open("discrete");
     let allocator = usual(&gpu);
-    let upload = HeapType::Upload.into_place();
+    let upload = in_upload();
     let mut placed = buffer(&allocator, &upload, 100 * KIB);
     placed.keep_mapped().expect("the CPU can access it");
     let (offset, size, id) = (placed.offset(), placed.size(), placed.id());
@@ -170,7 +165,7 @@ fn a_placed_resource_can_be_taken_out_of_its_memory() {
     assert_eq!((memory.offset(), memory.size(), memory.id()), (offset, size, id));
     assert_eq!(memory.debug_name(), Some("first"));
     drop(resource);
-    let second = memory.create_resource(HeapOffset::ZERO, buffer_desc(ByteSize::from_kib(100)));
+    let second = memory.create_resource(HeapOffset::ZERO, buffer_desc(kib(100)));
     drop(second.expect("it fits as the first did"));
     drop(memory);
     for flags in [COMMITTED, WITHIN] {
@@ -189,7 +184,7 @@ fn held_heaps_are_those_that_the_device_created() {
     let pool = PoolDesc {
         heap_type: HeapType::Readback,
         custom_heap,
-        heap_size: Some(ByteSize::from_mib(1)),
+        heap_size: Some(mib(1)),
         min_heap_count: 2,
         ..Default::default()
     };
@@ -200,8 +195,8 @@ fn held_heaps_are_those_that_the_device_created() {
     let of_pool: Vec<_> = heaps.iter().filter(|heap| heap.pool == Some(pool.number())).collect();
     assert_eq!(of_pool.len(), 2);
     for heap in of_pool {
-        assert_eq!((heap.size, heap.properties.Type), (ByteSize::from_mib(1), D3D12_HEAP_TYPE_CUSTOM));
-        assert_eq!(heap.segment_group, SegmentGroup::NonLocal);
+        assert_eq!((heap.size, heap.properties.Type), (mib(1), D3D12_HEAP_TYPE_CUSTOM));
+        assert_eq!(heap.segment_group, NON_LOCAL);
     }
     for made in &made {
         let heap = heaps.iter().find(|heap| Some(&heap.heap) == made.heap()).expect("it is listed");
@@ -212,7 +207,7 @@ fn held_heaps_are_those_that_the_device_created() {
     for group in SegmentGroup::ALL {
         let of_group = heaps.iter().filter(|heap| heap.segment_group == group);
         let (mut count, mut size) = of_group.fold((0, 0), |sum, heap| (sum.0 + 1, sum.1 + heap.size.get()));
-        if group == SegmentGroup::Local {
+        if group == LOCAL {
             (count, size) = (count + 1, size + committed.size().get());
         }
         let held = allocator.held_in(group);
@@ -220,5 +215,5 @@ fn held_heaps_are_those_that_the_device_created() {
     }
     drop((heaps, made, committed, pool));
     assert_returns_everything(&allocator, &gpu);
-    assert_eq!(allocator.held_in(SegmentGroup::Local).count, 0);
+    assert_eq!(allocator.held_in(LOCAL).count, 0);
 }

@@ -1,9 +1,9 @@
 //! Nested allocators exchange empty heaps with their parent.
 
+use heapwright::d3d12::E_OUTOFMEMORY;
+
 use crate::faulty_device::{Call, faulty_first};
 use crate::gpu::*;
-use heapwright::d3d12::E_OUTOFMEMORY;
-use heapwright::*;
 
 #[test]
 fn a_heap_that_one_gives_up_serves_the_other_and_is_charged_to_it() {
@@ -45,30 +45,30 @@ fn a_heap_that_one_gives_up_serves_the_other_and_is_charged_to_it() {
 #[test]
 fn a_nested_allocators_limit_decides_what_it_takes_over() {
     let gpu = any_device();
-    let parent = allocator(&gpu, with_algorithm(SuballocationAlgorithm::Dedicated));
-    let limits = HeapLimits { default: Some(ByteSize::from_kib(512)), ..Default::default() };
-    let desc = ResourceAllocatorDesc { limits, ..with_algorithm(SuballocationAlgorithm::Dedicated) };
+    let parent = allocator(&gpu, with_algorithm(Dedicated));
+    let limits = HeapLimits { default: Some(kib(512)), ..Default::default() };
+    let desc = ResourceAllocatorDesc { limits, ..with_algorithm(Dedicated) };
     let child = parent.create_nested(desc).expect("sound");
     drop(local(&parent, MIB));
-    refused(try_buffer(&child, &HeapType::Default.into_place(), MIB), Error::is_over_budget);
+    refused(try_buffer(&child, &in_default(), MIB), Error::is_over_budget);
     assert_eq!(child.reserved(), ByteSize::ZERO);
     assert_usage(&gpu, parent.reserved());
     let small = local(&child, 256 * KIB);
-    assert_eq!(child.reserved(), ByteSize::from_kib(256));
+    assert_eq!(child.reserved(), kib(256));
     drop(small);
 }
 
 #[test]
 fn a_nested_allocators_limit_releases_only_what_is_charged_to_it() {
     let gpu = any_device();
-    let parent = allocator(&gpu, with_algorithm(SuballocationAlgorithm::Dedicated));
-    let limits = HeapLimits { default: Some(ByteSize::from_mib(4)), ..Default::default() };
+    let parent = allocator(&gpu, with_algorithm(Dedicated));
+    let limits = HeapLimits { default: Some(mib(4)), ..Default::default() };
     let child = parent.create_nested(keeping_empty_heaps(with_limits(limits))).expect("sound");
     drop(local(&child, 3 * MIB));
     drop(local(&parent, 8 * MIB));
     let held = [&parent, &child].map(|allocator| allocator.reserved());
     assert_eq!(held, [8, 3].map(ByteSize::from_mib), "both keep their empty heaps");
-    let made = create(&child, &HeapType::Default.into_place(), &texture(1024, 768));
+    let made = create(&child, &in_default(), &texture(1024, 768));
     let held = [&parent, &child].map(|allocator| allocator.reserved());
     assert_eq!(held, [8, 3].map(ByteSize::from_mib), "only the child's empty heap made room");
     assert_eq!(placement(&made), Placement::SharedHeap);
@@ -86,28 +86,22 @@ fn flags_and_statistics_are_each_allocators_own() {
     assert_eq!((parent.stats().allocation_count, child.stats().allocation_count), (1, 1));
     assert_eq!(child.device(), parent.device());
     // And which empty heaps are kept.
-    let desc = ResourceAllocatorDesc {
-        empty_heap_policy: EmptyHeapPolicy::SegmentedPool,
-        ..with_algorithm(SuballocationAlgorithm::Dedicated)
-    };
-    let fixed = ResourceAllocatorDesc {
-        empty_heap_policy: EmptyHeapPolicy::FixedPool,
-        ..with_algorithm(SuballocationAlgorithm::Dedicated)
-    };
+    let desc = ResourceAllocatorDesc { empty_heap_policy: SegmentedPool, ..with_algorithm(Dedicated) };
+    let fixed = ResourceAllocatorDesc { empty_heap_policy: FixedPool, ..with_algorithm(Dedicated) };
     let keeps_none = allocator(&gpu, fixed);
     let nested = keeps_none.create_nested(desc).expect("sound");
     [&keeps_none, &nested].into_iter().for_each(|allocator| drop(local(allocator, MIB)));
-    assert_eq!((keeps_none.reserved(), nested.reserved()), (ByteSize::ZERO, ByteSize::from_mib(1)));
+    assert_eq!((keeps_none.reserved(), nested.reserved()), (ByteSize::ZERO, mib(1)));
 }
 
 /// An unused backing buffer does not keep a heap from a relative that may not create one.
 #[test]
 fn a_heap_with_only_an_unused_backing_buffer_serves_the_other() {
-    let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
-    let held = ResourceAllocationFlags::NEVER_ALLOCATE_HEAP;
+    let within = WITHIN;
+    let held = NEVER_ALLOCATE_HEAP;
     for size in [1000, 4096, 30_000] {
         for from_parent in [true, false] {
-            for flags in [within, ResourceAllocationFlags::empty()] {
+            for flags in [within, NONE] {
                 let gpu = any_device();
                 let parent = allocator(&gpu, Default::default());
                 let child = parent.create_nested(Default::default()).expect("sound");
@@ -133,15 +127,15 @@ fn a_heap_with_only_an_unused_backing_buffer_serves_the_other() {
 fn a_limit_keeps_the_unused_backing_buffer_of_the_other() {
     let gpu = any_device();
     // It keeps the buffer, and would not keep the heap without it.
-    let fixed = EmptyHeapPolicy::FixedPool;
+    let fixed = FixedPool;
     let parent = allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy: fixed, ..Default::default() });
-    let limits = HeapLimits { upload: Some(ByteSize::from_kib(64)), ..Default::default() };
+    let limits = HeapLimits { upload: Some(kib(64)), ..Default::default() };
     let child = parent.create_nested(with_limits(limits)).expect("sound");
-    let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
-    let used = buffer(&child, &HeapType::Upload.into_place(), 60_000);
+    let within = WITHIN;
+    let used = buffer(&child, &in_upload(), 60_000);
     drop(buffer(&parent, &place(HeapType::Upload, within), 1000));
     let held = [&parent, &child].map(|allocator| allocator.reserved());
-    for flags in [ResourceAllocationFlags::empty(), within, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP] {
+    for flags in [NONE, within, NEVER_ALLOCATE_HEAP] {
         let error = try_buffer(&child, &place(HeapType::Upload, flags), 60_000).unwrap_err();
         assert!(error.is_out_of_memory() || error.is_over_budget(), "{error}");
         assert_eq!([&parent, &child].map(|allocator| allocator.reserved()), held, "{flags:?}");
@@ -153,16 +147,16 @@ fn a_limit_keeps_the_unused_backing_buffer_of_the_other() {
 /// any of them. A pool's are its own.
 #[test]
 fn each_knows_and_releases_the_empty_heaps_of_the_others() {
-    let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
-    for algorithm in [SuballocationAlgorithm::Default, SuballocationAlgorithm::Dedicated] {
-        for flags in [ResourceAllocationFlags::empty(), within] {
+    let within = WITHIN;
+    for algorithm in [SuballocationAlgorithm::Default, Dedicated] {
+        for flags in [NONE, within] {
             let gpu = any_device();
             let desc = || keeping_empty_heaps(with_algorithm(algorithm));
             let parent = allocator(&gpu, desc());
             let child = parent.create_nested(desc()).expect("sound");
             let pool = child.create_pool(PoolDesc {
                 min_heap_count: 1,
-                heap_size: Some(ByteSize::from_mib(1)),
+                heap_size: Some(mib(1)),
                 ..Default::default()
             });
             let pool = pool.expect("there is room");
@@ -209,7 +203,7 @@ fn empty_heaps_of_relatives_serve_when_the_device_has_no_more() {
     let child = parent.create_nested(Default::default()).expect("sound");
     drop(local(&child, MIB));
     faults.fail_all();
-    let never = place(HeapType::Default, ResourceAllocationFlags::NEVER_FALLBACK);
+    let never = place(HeapType::Default, NEVER_FALLBACK);
     let taken = buffer(&parent, &never, MIB);
     assert_eq!(placement(&taken), Placement::SharedHeap);
 }

@@ -1,9 +1,6 @@
 //! Before an allocation fails, the empty heaps of the process's other allocators on the same adapter are released.
 
 use crate::gpu::*;
-use heapwright::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
-use heapwright::*;
-use heapwright_runtime::{HostProfile, Instance};
 
 const BUDGET: u64 = 300 * MIB;
 
@@ -34,18 +31,18 @@ fn a_budget_that_must_not_be_exceeded_is_shared_by_all() {
         (ResourceAllocatorFlags::ALWAYS_IN_BUDGET, NONE),
         (ResourceAllocatorFlags::ALWAYS_IN_BUDGET, COMMITTED),
         (ResourceAllocatorFlags::ALWAYS_IN_BUDGET, OWN),
-        (ResourceAllocatorFlags::empty(), ResourceAllocationFlags::WITHIN_BUDGET),
-        (ResourceAllocatorFlags::empty(), ResourceAllocationFlags::WITHIN_BUDGET.union(COMMITTED)),
+        (ResourceAllocatorFlags::empty(), WITHIN_BUDGET),
+        (ResourceAllocatorFlags::empty(), WITHIN_BUDGET.union(COMMITTED)),
     ] {
         for algorithm in ALGORITHMS {
             let gpu = gpu(BUDGET, 1 << 30);
             let one = with_empty_heaps(&gpu, with_algorithm(algorithm));
             let other = allocator(&gpu, flagged(of_allocator));
-            let probed = other.probe(&place(HeapType::Default, flags), buffer_desc(ByteSize::from_mib(100)));
+            let probed = other.probe(&place(HeapType::Default, flags), buffer_desc(mib(100)));
             refused(probed, Error::is_over_budget);
             assert!(one.reserved().get() >= 250 * MIB, "a question releases nothing");
             let held = fill(&other, flags);
-            assert!(usage_of(&gpu, SegmentGroup::Local).get() <= BUDGET, "{flags:?}, {algorithm:?}");
+            assert!(usage_of(&gpu, LOCAL).get() <= BUDGET, "{flags:?}, {algorithm:?}");
             [&one, &other].into_iter().for_each(|allocator| allocator.audit().expect("consistent"));
             drop(held);
         }
@@ -74,7 +71,7 @@ fn memory_without_resources_is_taken_from_others_as_well() {
         let gpu = gpu(300 * MIB, 300 * MIB);
         let one = with_empty_heaps(&gpu, Default::default());
         let other = usual(&gpu);
-        let (size, alignment) = (ByteSize::from_mib(100), Alignment::new(64 * KIB).unwrap());
+        let (size, alignment) = (mib(100), Alignment::new(64 * KIB).unwrap());
         let held = [(); 2].map(|()| other.allocate_memory(&Default::default(), resources, size, alignment));
         held.iter().for_each(|made| assert!(made.is_ok(), "{resources:?}: {made:?}"));
         [&one, &other].into_iter().for_each(|allocator| allocator.audit().expect("consistent"));
@@ -90,7 +87,7 @@ fn unused_buffers_of_others_count_as_well() {
     drop(part);
     assert!(!one.reserved().is_zero());
     let other = usual(&gpu);
-    let left = 128 * MIB - usage_of(&gpu, SegmentGroup::Local).get();
+    let left = 128 * MIB - usage_of(&gpu, LOCAL).get();
     let _held = local(&other, left + 64 * KIB);
     assert!(one.reserved().is_zero());
 }
@@ -101,7 +98,7 @@ fn an_adapter_of_its_own_and_no_permission_keep_the_heaps() {
     let gpu = gpu(BUDGET, 1 << 30);
     let one = with_empty_heaps(&gpu, Default::default());
     let held = one.reserved();
-    let within = place(HeapType::Default, ResourceAllocationFlags::WITHIN_BUDGET);
+    let within = place(HeapType::Default, WITHIN_BUDGET);
     refused(try_buffer(&usual(&gpu_of_other), &within, 301 * MIB), Error::is_over_budget);
     let other = with_flags(&gpu, ResourceAllocatorFlags::NEVER_OVER_ALLOCATE);
     refused(try_buffer(&other, &within, 200 * MIB), Error::is_over_budget);
@@ -127,7 +124,7 @@ fn a_residency_managers_budget_includes_the_empty_heaps_of_others() {
     };
     let other = managed(&gpu);
     let held = fill(&other, NONE);
-    assert!(usage_of(&gpu, SegmentGroup::Local).get() <= BUDGET);
+    assert!(usage_of(&gpu, LOCAL).get() <= BUDGET);
     [&one, &other].into_iter().for_each(|allocator| allocator.audit().expect("consistent"));
     drop(held);
 }
@@ -143,7 +140,7 @@ fn two_threads_take_memory_from_each_other() {
                 for round in 0..200 {
                     let size = (1 + (round * 7 + number as u64 * 3) % 40) * 4 * MIB;
                     // The other thread may hold what is needed.
-                    let _made = try_buffer(one, &HeapType::Default.into_place(), size);
+                    let _made = try_buffer(one, &in_default(), size);
                     if round % 16 == 0 {
                         one.end_frame();
                     }

@@ -2,7 +2,6 @@
 
 use crate::counting_allocator::held;
 use crate::gpu::*;
-use heapwright::*;
 
 #[test]
 fn an_allocator_takes_memory_for_what_is_used() {
@@ -37,8 +36,8 @@ fn everything_comes_back() {
         let pool = new_pool(&allocator, PoolDesc::default());
         let nested = allocator.create_nested(ResourceAllocatorDesc::default()).expect("sound");
         for heap_type in [HeapType::Default, HeapType::Upload, HeapType::Readback] {
-            drop(buffer(&nested, &heap_type.into_place(), 1000));
-            drop(buffer(&allocator, &heap_type.into_place(), 100_000));
+            drop(buffer(&nested, &place(heap_type, NONE), 1000));
+            drop(buffer(&allocator, &place(heap_type, NONE), 100_000));
         }
         drop(pool);
     };

@@ -2,13 +2,11 @@
 
 use std::sync::Barrier;
 
+use heapwright_runtime::aliasing::AliasingTracking;
+
 use crate::copying_queue;
 use crate::faulty_device::{Call, Faults, Seen, Session, faulty_first, inject, inject_first};
 use crate::gpu::*;
-use heapwright::d3d12::*;
-use heapwright::*;
-use heapwright_runtime::aliasing::AliasingTracking;
-use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
 
 fn in_kib(pool: &Pool) -> u64 {
     pool.totals().reserved.get() / KIB
@@ -51,7 +49,7 @@ fn resources_say_what_the_heaps_are_for() {
     for profile in ["discrete", "heap-tier-1"] {
         let (gpu, allocator) = with_allocator(open(profile));
         let tier_2 = allocator.caps().resource_heap_tier >= 2;
-        let tried = [buffer_desc(ByteSize::new(1000)), texture(64, 64), target(64, 64, 1), samples];
+        let tried = [buffer_of(1000), texture(64, 64), target(64, 64, 1), samples];
         for (resources, multisampled, holds) in [
             (ResourceKind::Buffers, false, [true, false, false, false]),
             (ResourceKind::Textures, false, [false, true, false, false]),
@@ -116,7 +114,7 @@ fn a_buffer_and_a_small_texture_of_a_pool_can_be_used_together() {
                 _ => D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT,
             };
             let pool = new_pool(&allocator, PoolDesc { resources: ResourceKind::Any, ..Default::default() });
-            let small = buffer_desc(ByteSize::new(1000));
+            let small = buffer_of(1000);
             let descs = [
                 small,
                 texture(32, 32),
@@ -171,7 +169,7 @@ fn what_the_heaps_of_a_pool_cannot_have_is_refused_with_its_field() {
         [(HeapType::Default, 1 << 30), (HeapType::Upload, D3D12_HEAP_FLAG_SHARED)]
     {
         let pool = PoolDesc { heap_type, extra_heap_flags, ..Default::default() };
-        let full = PoolDesc { heap_size: Some(ByteSize::from_mib(1)), min_heap_count: 1, ..pool.clone() };
+        let full = PoolDesc { heap_size: Some(mib(1)), min_heap_count: 1, ..pool.clone() };
         invalid(allocator.create_pool(full), "PoolDesc::extra_heap_flags: ");
         let pool = new_pool(&allocator, pool);
         invalid(try_buffer(&allocator, &in_pool(&pool), 1000), "PoolDesc::extra_heap_flags: ");
@@ -183,14 +181,14 @@ fn what_the_heaps_of_a_pool_cannot_have_is_refused_with_its_field() {
 fn heap_size_and_counts_are_bounds() {
     let (gpu, allocator) = with_allocator(any_device());
     let pool = PoolDesc {
-        heap_size: Some(ByteSize::from_mib(2)),
+        heap_size: Some(mib(2)),
         min_heap_count: 2,
         max_heap_count: Some(3),
         ..Default::default()
     };
     let pool = new_pool(&allocator, pool);
     assert_eq!((pool.totals().heap_count, in_kib(&pool)), (2, 4 * 1024), "made with the pool");
-    assert_usage(&gpu, ByteSize::from_mib(4));
+    assert_usage(&gpu, mib(4));
     let fill = |count| (0..count).map(|_| buffer(&allocator, &in_pool(&pool), MIB)).collect::<Vec<_>>();
     let held: Vec<ResourceAllocation> = fill(6);
     assert_eq!(pool.totals().heap_count, 3);
@@ -211,7 +209,7 @@ fn heap_size_and_counts_are_bounds() {
 #[test]
 fn heaps_of_another_size_do_not_count_for_the_minimum() {
     let (gpu, allocator) = with_allocator(any_device());
-    let pool = PoolDesc { heap_size: Some(ByteSize::from_mib(2)), min_heap_count: 2, ..Default::default() };
+    let pool = PoolDesc { heap_size: Some(mib(2)), min_heap_count: 2, ..Default::default() };
     let pool = new_pool(&allocator, pool);
     let place = ResourceAllocationDesc { flags: OWN, ..in_pool(&pool) };
     for size in [64 * KIB, 5 * MIB] {
@@ -230,7 +228,7 @@ fn heaps_of_another_size_do_not_count_for_the_minimum() {
 fn the_minimum_of_a_full_pool_makes_no_way_for_a_heap_of_another_size() {
     let (_gpu, allocator) = with_allocator(any_device());
     let pool = PoolDesc {
-        heap_size: Some(ByteSize::from_mib(2)),
+        heap_size: Some(mib(2)),
         min_heap_count: 2,
         max_heap_count: Some(3),
         ..Default::default()
@@ -238,7 +236,7 @@ fn the_minimum_of_a_full_pool_makes_no_way_for_a_heap_of_another_size() {
     let pool = new_pool(&allocator, pool);
     let place = ResourceAllocationDesc { flags: OWN, ..in_pool(&pool) };
     let own = buffer(&allocator, &place, 5 * MIB);
-    let larger = buffer_desc(ByteSize::from_mib(6));
+    let larger = buffer_desc(mib(6));
     refused(allocator.probe(&place, ResourceDesc::new(&larger)), Error::is_out_of_memory);
     refused(try_buffer(&allocator, &place, 6 * MIB), Error::is_out_of_memory);
     assert_eq!((pool.totals().heap_count, pool.totals().empty_heap_count), (3, 2));
@@ -253,7 +251,7 @@ fn the_minimum_of_a_full_pool_makes_no_way_for_a_heap_of_another_size() {
 #[test]
 fn threads_that_release_heaps_at_the_same_time_leave_the_minimum() {
     let (_gpu, allocator) = with_allocator(open("discrete"));
-    let desc = PoolDesc { heap_size: Some(ByteSize::from_mib(1)), min_heap_count: 2, ..Default::default() };
+    let desc = PoolDesc { heap_size: Some(mib(1)), min_heap_count: 2, ..Default::default() };
     let pool = new_pool(&allocator, desc);
     let barrier = Barrier::new(3);
     std::thread::scope(|threads| {
@@ -277,7 +275,7 @@ fn a_pool_begins_with_all_its_heaps_or_not_at_all() {
     let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
     let allocator = allocator(&gpu, Default::default());
     faults.fail_nth(2);
-    let pool = PoolDesc { heap_size: Some(ByteSize::from_mib(1)), min_heap_count: 3, ..Default::default() };
+    let pool = PoolDesc { heap_size: Some(mib(1)), min_heap_count: 3, ..Default::default() };
     refused(allocator.create_pool(pool), Error::is_out_of_memory);
     assert_eq!((allocator.stats().reserved, usage(&gpu)), (ByteSize::ZERO, ByteSize::ZERO));
 }
@@ -289,34 +287,15 @@ fn contradicting_pools_are_refused_with_their_field() {
     let cases = [
         (PoolDesc { min_heap_count: 1, ..sound() }, "PoolDesc::min_heap_count"),
         (
-            PoolDesc {
-                heap_size: Some(ByteSize::from_mib(1)),
-                min_heap_count: 3,
-                max_heap_count: Some(2),
-                ..sound()
-            },
+            PoolDesc { heap_size: Some(mib(1)), min_heap_count: 3, max_heap_count: Some(2), ..sound() },
             "PoolDesc::max_heap_count",
         ),
         (PoolDesc { heap_size: Some(ByteSize::new(100_000)), ..sound() }, "PoolDesc::heap_size"),
         (PoolDesc { heap_size: Some(ByteSize::ZERO), ..sound() }, "PoolDesc::heap_size"),
         (PoolDesc { max_heap_count: Some(0), ..sound() }, "PoolDesc::max_heap_count"),
         (PoolDesc { heap_size: Some(ByteSize::new(1 << 63)), ..sound() }, "PoolDesc::heap_size"),
-        (
-            PoolDesc {
-                heap_size: Some(ByteSize::from_mib(3)),
-                algorithm: SuballocationAlgorithm::BuddySystem,
-                ..sound()
-            },
-            "PoolDesc::heap_size",
-        ),
-        (
-            PoolDesc {
-                heap_size: Some(ByteSize::from_mib(1)),
-                algorithm: SuballocationAlgorithm::Dedicated,
-                ..sound()
-            },
-            "PoolDesc::heap_size",
-        ),
+        (PoolDesc { heap_size: Some(mib(3)), algorithm: BuddySystem, ..sound() }, "PoolDesc::heap_size"),
+        (PoolDesc { heap_size: Some(mib(1)), algorithm: Dedicated, ..sound() }, "PoolDesc::heap_size"),
         (
             PoolDesc { min_alignment: Alignment::new(8 << 20).expect("a power of two"), ..sound() },
             "PoolDesc::min_alignment",
@@ -351,7 +330,7 @@ fn residency_priority_is_set_where_the_device_has_it() {
     let faults = Faults::new(None, E_FAIL);
     let desc = || PoolDesc {
         residency_priority: Some(D3D12_RESIDENCY_PRIORITY_HIGH),
-        heap_size: Some(ByteSize::from_mib(1)),
+        heap_size: Some(mib(1)),
         min_heap_count: 2,
         ..Default::default()
     };
@@ -379,7 +358,7 @@ fn a_session_is_every_heaps() {
     let faults = Faults::new(None, E_FAIL);
     let desc = || PoolDesc {
         protected_session: Some(Session::create()),
-        heap_size: Some(ByteSize::from_mib(1)),
+        heap_size: Some(mib(1)),
         min_heap_count: 1,
         ..Default::default()
     };
@@ -413,22 +392,18 @@ fn the_algorithm_is_the_pools() {
         (offsets, heaps)
     };
     let sizes = [256, 1024, 256];
-    assert_eq!(offsets(SuballocationAlgorithm::Linear, MIB, &sizes), (vec![0, 256, 1280], 1));
-    assert_eq!(offsets(SuballocationAlgorithm::BuddySystem, MIB, &sizes), (vec![0, 1024, 256], 1));
-    assert_eq!(offsets(SuballocationAlgorithm::Dedicated, 0, &sizes), (vec![0, 0, 0], 3));
-    assert_eq!(offsets(SuballocationAlgorithm::Slab, MIB, &sizes), (vec![0, 0, 256], 2));
+    assert_eq!(offsets(Linear, MIB, &sizes), (vec![0, 256, 1280], 1));
+    assert_eq!(offsets(BuddySystem, MIB, &sizes), (vec![0, 1024, 256], 1));
+    assert_eq!(offsets(Dedicated, 0, &sizes), (vec![0, 0, 0], 3));
+    assert_eq!(offsets(Slab, MIB, &sizes), (vec![0, 0, 256], 2));
     assert_eq!(offsets(SuballocationAlgorithm::Default, 4 * MIB, &[3 * MIB, MIB]), (vec![0, 3 * MIB], 1));
     // Without a heap size, linear heaps have their default size.
-    let pool = PoolDesc { algorithm: SuballocationAlgorithm::Linear, ..Default::default() };
+    let pool = PoolDesc { algorithm: Linear, ..Default::default() };
     let pool = new_pool(&allocator, pool);
     drop(buffer(&allocator, &in_pool(&pool), 100));
     assert_eq!(heap_of(&buffer(&allocator, &in_pool(&pool), 100)).SizeInBytes, 64 * MIB);
     // An allocation larger than a buddy heap has its own heap.
-    let pool = PoolDesc {
-        algorithm: SuballocationAlgorithm::BuddySystem,
-        heap_size: Some(ByteSize::from_mib(1)),
-        ..Default::default()
-    };
+    let pool = PoolDesc { algorithm: BuddySystem, heap_size: Some(mib(1)), ..Default::default() };
     let pool = new_pool(&allocator, pool);
     assert_eq!(buffer(&allocator, &in_pool(&pool), 3 * MIB).info().decision.placement, Placement::OwnHeap);
 }
@@ -456,14 +431,14 @@ fn committed_resources_are_like_the_pools_heaps_and_not_counted_with_them() {
             custom_heap: Some((D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE, D3D12_MEMORY_POOL_L1)),
             resources,
             extra_heap_flags: D3D12_HEAP_FLAG_SHARED,
-            heap_size: Some(ByteSize::from_mib(1)),
+            heap_size: Some(mib(1)),
             max_heap_count: Some(1),
             ..Default::default()
         };
         let pool = new_pool(&allocator, pool);
         let committed = ResourceAllocationDesc { flags: COMMITTED, ..in_pool(&pool) };
         drop(create(&allocator, &committed, &target(256, 256, 4)));
-        for flags in [COMMITTED, ResourceAllocationFlags::PREFER_COMMITTED] {
+        for flags in [COMMITTED, PREFER_COMMITTED] {
             let place = ResourceAllocationDesc { flags, ..in_pool(&pool) };
             let [one, other] = [0, 1].map(|_| create(&allocator, &place, &texture(256, 256)));
             assert_eq!([placement(&one), placement(&other)], [Placement::Committed; 2]);
@@ -505,7 +480,7 @@ fn a_pool_may_be_of_custom_heaps() {
     let pool = new_pool(&allocator, custom(D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE, D3D12_MEMORY_POOL_L0));
     assert_eq!(pool.heap_type(), HeapType::Upload, "the one most like it");
     let desc = in_pool(&pool);
-    let buffer = buffer_desc(ByteSize::from_kib(4));
+    let buffer = buffer_desc(kib(4));
     let mut buffer = allocator
         .create_resource(&desc, &buffer, D3D12_RESOURCE_STATE_COPY_DEST, None)
         .expect("custom heaps take every state");

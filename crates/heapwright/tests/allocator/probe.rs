@@ -1,9 +1,9 @@
 //! A probe predicts what the next allocation does.
 
-use crate::gpu::*;
-use heapwright::*;
 use proptest::prelude::*;
 use proptest::strategy::Strategy;
+
+use crate::gpu::*;
 
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
@@ -19,10 +19,10 @@ pub(crate) fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => Just(NONE),
         2 => Just(WITHIN),
         1 => Just(OWN),
-        1 => Just(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP),
+        1 => Just(NEVER_ALLOCATE_HEAP),
         1 => Just(COMMITTED),
-        1 => Just(ResourceAllocationFlags::WITHIN_BUDGET),
-        1 => Just(ResourceAllocationFlags::PREFER_COMMITTED),
+        1 => Just(WITHIN_BUDGET),
+        1 => Just(PREFER_COMMITTED),
         1 => Just(ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS),
     ];
     let create = (sizes, types, flags, any::<bool>())
@@ -76,7 +76,7 @@ pub(crate) fn check(
             Err(refused)
         }
         // As above, with `NEVER_ALLOCATE_HEAP`.
-        (Err(_), Ok(made)) if place.flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP) => Ok(made),
+        (Err(_), Ok(made)) if place.flags.contains(NEVER_ALLOCATE_HEAP) => Ok(made),
         (probe, made) => panic!("probed {probe:?}, and it was {made:?}"),
     }
 }
@@ -108,7 +108,7 @@ proptest! {
                     let desc = if is_texture && heap_type == HeapType::Default {
                         texture(1 + size % 4096, 64)
                     } else {
-                        buffer_desc(ByteSize::new(size))
+                        buffer_of(size)
                     };
                     live.extend(check(&allocator, &place, &ResourceDesc::new(&desc)));
                 }
@@ -129,10 +129,8 @@ proptest! {
 /// heaps, is not counted.
 #[test]
 fn a_probe_counts_no_unused_memory() {
-    for (heap_type, flags, limit) in [
-        (HeapType::Default, NONE, ByteSize::from_mib(4)),
-        (HeapType::Upload, WITHIN, ByteSize::from_kib(256)),
-    ] {
+    for (heap_type, flags, limit) in [(HeapType::Default, NONE, mib(4)), (HeapType::Upload, WITHIN, kib(256))]
+    {
         for refused in [NONE, OWN, COMMITTED] {
             let gpu = any_device();
             let limits = HeapLimits { default: Some(limit), upload: Some(limit), ..Default::default() };
@@ -156,13 +154,13 @@ fn a_probe_counts_no_unused_memory() {
 #[test]
 fn a_probe_does_not_count_the_empty_heaps_that_a_pool_keeps() {
     let gpu = any_device();
-    let limits = HeapLimits { default: Some(ByteSize::from_mib(4)), ..Default::default() };
+    let limits = HeapLimits { default: Some(mib(4)), ..Default::default() };
     let allocator = allocator(&gpu, with_limits(limits));
-    let heap_size = Some(ByteSize::from_mib(3));
+    let heap_size = Some(mib(3));
     let _pool = new_pool(&allocator, PoolDesc { heap_size, min_heap_count: 1, ..Default::default() });
-    let create = |mib| {
-        let desc = buffer_desc(ByteSize::from_mib(mib));
-        check(&allocator, &HeapType::Default.into_place(), &ResourceDesc::new(&desc))
+    let create = |size| {
+        let desc = buffer_desc(mib(size));
+        check(&allocator, &in_default(), &ResourceDesc::new(&desc))
     };
     create(2).expect_err("the pool keeps its minimum");
     create(1).expect("it is what the limit leaves");

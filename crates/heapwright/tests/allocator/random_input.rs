@@ -2,14 +2,11 @@
 //! nothing is leaked and nothing panics. Tests are built with overflow checks.
 #![allow(non_snake_case, reason = "fields have D3D12's names")]
 
-use crate::gpu::*;
-use heapwright::d3d12::*;
-use heapwright::residency::{GroupBudgets, ResidencyHeapDesc, ResidencyManager, ResidencyManagerDesc};
-use heapwright::{FreeRangeChoice as Placing, *};
-use heapwright_runtime::{HostProfile, Instance};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::Strategy;
+
+use crate::gpu::*;
 
 /// Zero, one, powers of two with their neighbours, and the largest numbers.
 fn any_size() -> impl Strategy<Value = u64> {
@@ -92,7 +89,7 @@ prop_compose! {
     ) -> D3D12_RESOURCE_DESC {
         // Half of the buffers have a valid layout and dimensions.
         if is_plain && Dimension == D3D12_RESOURCE_DIMENSION_BUFFER {
-            return D3D12_RESOURCE_DESC { Alignment, Flags, ..buffer_desc(ByteSize::new(Width)) };
+            return D3D12_RESOURCE_DESC { Alignment, Flags, ..buffer_of(Width) };
         }
         let SampleDesc = DXGI_SAMPLE_DESC { Count, Quality };
         D3D12_RESOURCE_DESC {
@@ -133,7 +130,7 @@ struct Asked {
     padding: u64,
     in_pool: bool,
     custom_heap: Option<(D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL)>,
-    placing: Placing,
+    placing: FreeRangeChoice,
     uses: u32,
     user_data: u64,
     desc: D3D12_RESOURCE_DESC,
@@ -155,7 +152,7 @@ prop_compose! {
         padding in number(&[0, 0, 0, 0, 0, 100, 24_576]),
         (in_pool, has_clear_value) in (prop::bool::weighted(0.2), prop::bool::weighted(0.1)),
         custom_heap in prop::option::weighted(0.15, (0..5_i32, 0..4_i32)),
-        placing in prop::sample::select(vec![Placing::MinMemory, Placing::MinOffset]),
+        placing in prop::sample::select(vec![FreeRangeChoice::MinMemory, FreeRangeChoice::MinOffset]),
         uses in any::<u32>(),
         user_data in any::<u64>(),
         desc in prop_oneof![3 => resource_desc(1).boxed(), 1 => resource_desc(8).boxed()],
@@ -199,8 +196,8 @@ prop_compose! {
         suballocation_algorithm in prop::sample::select(&POOL_ALGORITHMS[..]),
         empty_heap_policy in prop::sample::select(vec![
             EmptyHeapPolicy::Default,
-            EmptyHeapPolicy::FixedPool,
-            EmptyHeapPolicy::SegmentedPool,
+            FixedPool,
+            SegmentedPool,
         ]),
         preferred_heap_size in optional(&[1, 65_536, 1_000_000]),
         max_heap_size in optional(&[1 << 26, 1 << 30]),
@@ -400,7 +397,7 @@ proptest! {
         bytes in any_size(),
     ) {
         let gpu = open("discrete");
-        let budgets = GroupBudgets { local, non_local: ByteSize::from_gib(1) };
+        let budgets = GroupBudgets { local, non_local: gib(1) };
         let desc = ResidencyManagerDesc {
             max_budget: if overrides { ByteSize::ZERO } else { max_budget },
             evict_size,
@@ -410,7 +407,7 @@ proptest! {
             ..Default::default()
         };
         let Ok(manager) = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), desc) else { return Ok(()) };
-        for group in [SegmentGroup::Local, SegmentGroup::NonLocal] {
+        for group in [LOCAL, NON_LOCAL] {
             let _ = manager.set_video_memory_reservation(group, ByteSize::new(bytes));
             let _ = manager.query_video_memory_info(group);
         }
@@ -422,7 +419,7 @@ proptest! {
         // SAFETY: the device is live, and the description outlives the call.
         let heap: ID3D12DescriptorHeap = unsafe { gpu.device.CreateDescriptorHeap(&heap) }.expect("a heap");
         let desc = ResidencyHeapDesc {
-            segment_group: Some(SegmentGroup::Local),
+            segment_group: Some(LOCAL),
             size,
             alignment: alignment.and_then(Alignment::from_log2),
             ..Default::default()

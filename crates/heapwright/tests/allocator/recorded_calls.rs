@@ -1,18 +1,10 @@
 //! Which events a Chrome trace has: each call of the API, by each of the flags.
 
-use heapwright::d3d12::*;
-use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
-use heapwright::residency::{
-    ResidencyBudget, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapStatus, ResidencyList, ResidencyManager,
-    ResidencyManagerDesc,
-};
-use heapwright::*;
-use heapwright_transient::{QueueKind, TransientFrame, TransientHeaps, Use};
-use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
-use std::time::Duration;
-use windows_core::Interface as _;
+
+use heapwright_transient::{QueueKind, TransientFrame, TransientHeaps, Use};
+use serde_json::Value;
 
 use crate::gpu::*;
 
@@ -79,10 +71,10 @@ fn use_everything(gpu: &impl Opened, options: RecordOptions) {
     let committed = buffer(&plain, &place(HeapType::Default, COMMITTED), 1000);
     // SAFETY: nothing maps the resource.
     drop(unsafe { plain.import(&Default::default(), committed.resource()) }.expect("imported"));
-    let none = D3D12_RESOURCE_DESC { Width: 0, ..buffer_desc(ByteSize::new(1)) };
+    let none = D3D12_RESOURCE_DESC { Width: 0, ..buffer_of(1) };
     plain.create_resource(&Default::default(), &none, COMMON, None).expect_err("no size");
     drop(local(&nested, 1000));
-    plain.probe(&Default::default(), buffer_desc(ByteSize::new(1000))).expect("there is room");
+    plain.probe(&Default::default(), buffer_of(1000)).expect("there is room");
     let pool = plain.create_pool(PoolDesc::default()).expect("a pool");
     pool.release_empty_heaps();
     drop(pool);
@@ -107,11 +99,11 @@ fn use_everything(gpu: &impl Opened, options: RecordOptions) {
     list.reset().expect("closed");
     list.open().expect("closed").add(heap).expect("added");
     manager.set_residency_status(heap, ResidencyHeapStatus::Resident).expect("its own");
-    let _ = (manager.query_video_memory_info(SegmentGroup::Local), manager.stats());
-    manager.set_video_memory_reservation(SegmentGroup::Local, ByteSize::ZERO).expect("reserved");
+    let _ = (manager.query_video_memory_info(LOCAL), manager.stats());
+    manager.set_video_memory_reservation(LOCAL, ByteSize::ZERO).expect("reserved");
     manager.record_counters();
     manager.trim();
-    manager.evict_at_least(SegmentGroup::Local, ByteSize::ZERO);
+    manager.evict_at_least(LOCAL, ByteSize::ZERO);
     manager.set_debug_name("a manager");
     // Heaps of the program itself, of which one has no manager.
     let heaps = [D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_TYPE_READBACK].map(|heap_type| own_heap(gpu, heap_type));
@@ -168,16 +160,13 @@ const OTHER_CALLS: [(&str, usize, usize); 16] = [
 fn move_and_plan(gpu: &impl Opened, options: RecordOptions) {
     let desc = ResidencyManagerDesc { record_options: options.clone(), ..Default::default() };
     let manager = ResidencyManager::new(gpu.device(), gpu.adapter(), desc).expect("a manager");
-    manager
-        .set_budget(SegmentGroup::Local, ResidencyBudget::Bytes(ByteSize::from_mib(64)))
-        .expect("a budget");
+    manager.set_budget(LOCAL, ResidencyBudget::Bytes(mib(64))).expect("a budget");
     let allocator = allocator(gpu, ResourceAllocatorDesc { record_options: options, ..Default::default() });
     buffer(&allocator, &place(HeapType::Upload, NONE), 1000).record_bytes(0, b"bytes").expect("recorded");
 
     // Two heaps, each half full.
-    let (size, alignment) = (ByteSize::from_kib(256), Alignment::new(64 << 10).expect("a power of two"));
-    let pool =
-        || new_pool(&allocator, PoolDesc { heap_size: Some(ByteSize::from_kib(512)), ..Default::default() });
+    let (size, alignment) = (kib(256), Alignment::new(64 << 10).expect("a power of two"));
+    let pool = || new_pool(&allocator, PoolDesc { heap_size: Some(kib(512)), ..Default::default() });
     let budget = DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() };
     let resources = pool();
     let mut buffers: Vec<_> = (0..4).map(|_| buffer(&allocator, &in_pool(&resources), size.get())).collect();

@@ -3,12 +3,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
-use heapwright::d3d12::*;
-use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
-use heapwright::residency::{ResidencyManager, ResidencyManagerDesc};
-use heapwright::*;
 use heapwright_trace::session::{Action, Counter, Description, Record};
 use heapwright_trace::{EventKind, RecordReader, Trace};
 
@@ -32,20 +27,20 @@ fn read(file: &Path) -> Vec<Action> {
 
 /// Makes an allocation of each kind.
 fn one_of_each(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
-    let none = ResourceAllocationFlags::empty();
+    let none = NONE;
     let make = |heap_type, flags, desc: &D3D12_RESOURCE_DESC| {
         let state = if heap_type == HeapType::Upload { D3D12_RESOURCE_STATE_GENERIC_READ } else { COMMON };
         allocator.create_resource(&place(heap_type, flags), desc, state, None).expect("there is room")
     };
-    let bytes = |size| buffer_desc(ByteSize::new(size));
+    let bytes = |size| buffer_of(size);
     vec![
         make(HeapType::Default, none, &bytes(1000)),
         make(HeapType::Default, none, &bytes(100_000)),
         make(HeapType::Default, none, &texture(64, 32)),
-        make(HeapType::Default, ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP, &bytes(MIB)),
-        make(HeapType::Default, ResourceAllocationFlags::ALWAYS_COMMITTED, &bytes(3 * MIB)),
-        make(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE, &bytes(100)),
-        make(HeapType::Upload, ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE, &bytes(200)),
+        make(HeapType::Default, OWN, &bytes(MIB)),
+        make(HeapType::Default, COMMITTED, &bytes(3 * MIB)),
+        make(HeapType::Upload, WITHIN, &bytes(100)),
+        make(HeapType::Upload, WITHIN, &bytes(200)),
     ]
 }
 
@@ -104,7 +99,7 @@ fn a_session_is_what_happened() {
     assert_eq!(places.iter().map(|(size, _)| *size).collect::<Vec<_>>(), heap_sizes);
     assert_eq!(addresses, facts.iter().map(|(_, address)| *address).collect::<Vec<_>>());
     assert_eq!((descriptions[2].width, descriptions[2].height), (64, 32));
-    assert_eq!(descriptions[4].allocation_flags, ResourceAllocationFlags::ALWAYS_COMMITTED.bits());
+    assert_eq!(descriptions[4].allocation_flags, COMMITTED.bits());
     assert_eq!(freed, ids);
     assert_eq!(destroyed, heaps.len());
     assert!(actions.contains(&Action::Name { allocation: ids[0], name: "a \"name\"".into() }));
@@ -241,12 +236,12 @@ fn a_recorded_call_prefetches_itself() {
     let flags = ResourceAllocatorFlags::ALLOW_PREFETCH;
     let allocator =
         allocator(&gpu, ResourceAllocatorDesc { record_options: options(&file), ..flagged(flags) });
-    let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
+    let own = OWN | ALWAYS_PREFETCH_HEAP;
     let desc = place(HeapType::Default, own);
-    let size = ByteSize::from_mib(4);
+    let size = mib(4);
 
     let held = buffer(&allocator, &desc, size.get());
-    assert_usage(&gpu, ByteSize::from_mib(8));
+    assert_usage(&gpu, mib(8));
     assert_eq!(allocator.release_empty_heaps(), size);
     drop(held);
     allocator.release_empty_heaps();
@@ -278,7 +273,7 @@ fn files_are_complete_when_everything_is_dropped() {
     let desc = ResourceAllocatorDesc { record_options: of_allocator, ..flagged(flags) };
     let allocator = ResourceAllocator::with_residency(&gpu.device, Some(&gpu.adapter), desc, &manager)
         .expect("an allocator");
-    let own = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
+    let own = OWN | ALWAYS_PREFETCH_HEAP;
     let held = buffer(&allocator, &place(HeapType::Default, own), 4 * MIB);
     drop((held, allocator, manager));
     let complete = files.each_ref().map(|file| fs::read(file).expect("written"));
@@ -336,7 +331,7 @@ fn a_manager_and_its_allocator_name_a_heap_once() {
     let allocator = ResourceAllocator::with_residency(&gpu.device, Some(&gpu.adapter), desc, &manager)
         .expect("an allocator");
     let made = one_of_each(&allocator);
-    manager.evict_at_least(SegmentGroup::Local, ByteSize::MAX);
+    manager.evict_at_least(LOCAL, ByteSize::MAX);
     let heaps: std::collections::HashSet<*const _> =
         made.iter().filter_map(|it| it.memory()).map(std::ptr::from_ref).collect();
     let heap_count = heaps.len();
@@ -426,8 +421,8 @@ fn contents_are_complete() {
     for name in ["a.hws", "a.json"] {
         let file = folder.path().join(name);
         let allocator = recorded(&gpu, options(&file));
-        let desc = buffer_desc(ByteSize::new(bytes.len() as u64));
-        let place = place(HeapType::Upload, ResourceAllocationFlags::empty());
+        let desc = buffer_of(bytes.len() as u64);
+        let place = place(HeapType::Upload, NONE);
         let state = D3D12_RESOURCE_STATE_GENERIC_READ;
         let mut made = allocator.create_resource(&place, &desc, state, None).expect("there is room");
         made.map().expect("mapped").write(0, &bytes).expect("written");
@@ -461,7 +456,7 @@ fn bytes_are_recorded_where_they_belong() {
         assert!(error.to_string().contains("exceed the buffer of 1000 bytes"), "{error}");
     }
     let desc = texture(64, 32);
-    let texture = place(HeapType::Default, ResourceAllocationFlags::empty());
+    let texture = place(HeapType::Default, NONE);
     let texture = allocator.create_resource(&texture, &desc, COMMON, None).expect("there is room");
     let error = texture.record_bytes(0, &[1]).expect_err("a texture");
     assert!(error.to_string().contains("only buffers have recorded contents"), "{error}");
@@ -484,14 +479,14 @@ fn events_of_many_threads_are_all_there() {
     let file = folder.path().join("threads.hws");
     let gpu = open("discrete");
     let allocator = recorded(&gpu, RecordOptions { flags: RecordFlags::API_OBJECTS, ..options(&file) });
-    let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+    let within = WITHIN;
     thread::scope(|scope| {
         for thread in 0..THREADS {
             let allocator = &allocator;
             scope.spawn(move || {
                 let mut held = std::collections::VecDeque::new();
                 for size in 0..EACH {
-                    let desc = buffer_desc(ByteSize::new(1 + (size % 1000 + thread) as u64));
+                    let desc = buffer_of(1 + (size % 1000 + thread) as u64);
                     let place = place(HeapType::Upload, within);
                     let state = D3D12_RESOURCE_STATE_GENERIC_READ;
                     held.push_back(

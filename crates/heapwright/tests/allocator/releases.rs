@@ -3,12 +3,10 @@
 use std::ffi::c_void;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+
+use heapwright_d3d12::ID3DDestructionNotifier;
 
 use crate::gpu::*;
-use heapwright::*;
-use heapwright_d3d12::ID3DDestructionNotifier;
-use windows_core::Interface as _;
 
 /// Where a thread is while a resource is destroyed.
 struct Pause {
@@ -34,15 +32,14 @@ fn a_heap_that_becomes_empty_in_another_threads_release_is_released_too() {
     ];
     for (pass, is_nested) in passes.into_iter().flat_map(|pass| [false, true].map(|nested| (pass, nested))) {
         let gpu = open("discrete");
-        let desc =
-            ResourceAllocatorDesc { empty_heap_policy: EmptyHeapPolicy::LeastMemory, ..Default::default() };
+        let desc = ResourceAllocatorDesc { empty_heap_policy: LeastMemory, ..Default::default() };
         let parent = allocator(&gpu, desc.clone());
         let nested = parent.create_nested(desc).expect("it can be nested");
         let (begins, begun) = channel();
         let (end, ends) = channel();
         let state = Pause { begins, ends: Mutex::new(ends) };
         let of = if is_nested { &nested } else { &parent };
-        let part = create(of, &place(HeapType::Upload, WITHIN), &buffer_desc(ByteSize::new(1000)));
+        let part = create(of, &place(HeapType::Upload, WITHIN), &buffer_of(1000));
         {
             let notifier: ID3DDestructionNotifier = part.resource().cast().expect("every object has it");
             // SAFETY: the state outlives the resource, which the allocator releases below.

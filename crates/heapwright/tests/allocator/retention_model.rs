@@ -1,14 +1,11 @@
 //! Random programs over allocators, nested allocators, pools and parts of buffers, with frames and time: empty heaps
 //! leave as documented.
 
-use std::time::Duration;
-
 use proptest::prelude::*;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
 use crate::gpu::*;
-use heapwright::*;
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -85,13 +82,13 @@ impl World {
     }
 
     fn create(&self, at: Place, bytes: u64) -> ResourceAllocation {
-        let desc = buffer_desc(ByteSize::new(bytes));
+        let desc = buffer_of(bytes);
         let in_pool = ResourceAllocationDesc { pool: Some(&self.pool), ..Default::default() };
         match at {
-            Place::Of(of, heap_type) => create(&self.allocators[of], &heap_type.into_place(), &desc),
+            Place::Of(of, heap_type) => create(&self.allocators[of], &place(heap_type, NONE), &desc),
             Place::Pool => create(&self.allocators[0], &in_pool, &desc),
             Place::Part(heap_type) => {
-                let within = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+                let within = WITHIN;
                 create(&self.allocators[0], &place(heap_type, within), &desc)
             }
         }
@@ -152,7 +149,7 @@ proptest! {
             (EmptyHeapPolicy::Default, 10_000, 120, 60),
             // Of kinds that nothing is created in, slabs, then backing buffers, then heaps leave with one look each, at
             // most some 400 operations (of which a pair is two) after the last.
-            (EmptyHeapPolicy::LeastMemory, 1_000, 30, 1),
+            (LeastMemory, 1_000, 30, 1),
         ][policy];
         let mut world = World::new(policy, ResourceAllocatorFlags::empty());
         for step in &steps {
@@ -206,8 +203,7 @@ fn the_least_memory_is_less_than_the_default() {
     let program = prop::collection::vec(step(), 1..120);
     let programs: Vec<_> =
         (0..200).map(|_| program.new_tree(&mut runner).expect("steps").current()).collect();
-    let [least, default] =
-        [EmptyHeapPolicy::LeastMemory, EmptyHeapPolicy::Default].map(|policy| held_by(&programs, policy));
+    let [least, default] = [LeastMemory, EmptyHeapPolicy::Default].map(|policy| held_by(&programs, policy));
     assert!(least < default, "{least} KiB instead of {default}");
 }
 
@@ -233,13 +229,8 @@ fn bursts(policy: EmptyHeapPolicy) -> (u64, u64) {
 /// Each policy keeps its promise: the one holds less, the other creates fewer heaps.
 #[test]
 fn policies_keep_their_promises_with_pauses() {
-    let [least, default, segmented, fewest] = [
-        EmptyHeapPolicy::LeastMemory,
-        EmptyHeapPolicy::Default,
-        EmptyHeapPolicy::SegmentedPool,
-        EmptyHeapPolicy::FewestHitches,
-    ]
-    .map(bursts);
+    let [least, default, segmented, fewest] =
+        [LeastMemory, EmptyHeapPolicy::Default, SegmentedPool, FewestHitches].map(bursts);
     assert!(least.0 < default.0 && default.0 < segmented.0, "{least:?} {default:?} {segmented:?}");
     assert!(least.1 > default.1 && default.1 > segmented.1, "{least:?} {default:?} {segmented:?}");
     assert!(fewest.1 < segmented.1, "{fewest:?} {segmented:?}");
@@ -248,7 +239,7 @@ fn policies_keep_their_promises_with_pauses() {
 /// A peak, and then only small buffers.
 #[test]
 fn the_least_memory_releases_a_peak_no_later_than_the_default() {
-    let [least, default] = [EmptyHeapPolicy::LeastMemory, EmptyHeapPolicy::Default].map(|policy| {
+    let [least, default] = [LeastMemory, EmptyHeapPolicy::Default].map(|policy| {
         let world = World::new(policy, ResourceAllocatorFlags::empty());
         let peak: Vec<_> = (1..40).map(|i| world.create(Place::Of(0, HeapType::Default), i * MIB)).collect();
         let _small = world.create(Place::Of(0, HeapType::Default), 100 << 10);
@@ -259,7 +250,7 @@ fn the_least_memory_releases_a_peak_no_later_than_the_default() {
         });
         pairs.collect::<Vec<_>>()
     });
-    let released = |held: &[ByteSize]| held.iter().position(|&held| held <= ByteSize::from_mib(128));
+    let released = |held: &[ByteSize]| held.iter().position(|&held| held <= mib(128));
     let [least, default] = [least, default].map(|held| released(&held).expect("released in time"));
     assert!(least < default, "after {least} pairs instead of {default}");
 }

@@ -2,8 +2,6 @@
 
 use crate::faulty_device::{Call, faulty_first};
 use crate::gpu::*;
-use heapwright::d3d12::*;
-use heapwright::*;
 
 fn sum(sizes: &[ByteSize]) -> ByteSize {
     ByteSize::new(sizes.iter().map(|size| size.get()).sum())
@@ -12,7 +10,7 @@ fn sum(sizes: &[ByteSize]) -> ByteSize {
 #[test]
 fn every_field_of_the_statistics_counts_what_it_says() {
     let gpu = open("discrete");
-    let allocator = allocator(&gpu, with_algorithm(SuballocationAlgorithm::Slab));
+    let allocator = allocator(&gpu, with_algorithm(Slab));
     assert_eq!(allocator.stats(), Default::default(), "nothing yet");
     let flags = |flags| place(HeapType::Upload, flags);
     let shared = local(&allocator, 64 * KIB);
@@ -28,12 +26,12 @@ fn every_field_of_the_statistics_counts_what_it_says() {
     // 64 KiB shared, 128 KiB own heap, the committed resource, the backing buffer of the part, and 256 KiB
     // empty.
     let backing = ByteSize::new(desc_of(&part).Width);
-    assert_eq!(stats.reserved, sum(&[ByteSize::from_kib(64 + 128 + 256), committed.size(), backing]));
+    assert_eq!(stats.reserved, sum(&[kib(64 + 128 + 256), committed.size(), backing]));
     assert_eq!(stats.reserved, usage(&gpu));
     assert_eq!(stats.reserved, allocator.reserved());
     assert_eq!((stats.heap_count, stats.used_heap_count, stats.empty_heap_count), (5, 4, 1));
     assert_eq!((stats.committed, stats.committed_count), (committed.size(), 1));
-    assert_eq!(stats.free_heap_usage, ByteSize::from_kib(256));
+    assert_eq!(stats.free_heap_usage, kib(256));
     assert_eq!(stats.used_heap_usage, stats.reserved.saturating_sub(stats.free_heap_usage));
     assert_eq!(stats.heaps_created, 4);
     assert_eq!((stats.size_cache_misses, stats.size_cache_hits), (3, 0));
@@ -46,10 +44,7 @@ fn every_field_of_the_statistics_counts_what_it_says() {
         found.expect("it has heaps").totals
     });
     assert_eq!((default.used, default.allocation_count), (shared.size(), 1));
-    assert_eq!(
-        (default.reserved, default.heap_count, default.empty_heap_count),
-        (ByteSize::from_kib(320), 2, 1)
-    );
+    assert_eq!((default.reserved, default.heap_count, default.empty_heap_count), (kib(320), 2, 1));
     assert_eq!((upload.used, upload.allocation_count), (sum(&[own.size(), part.size()]), 2));
     assert_eq!((upload.committed.size, upload.committed.count), (committed.size(), 1));
     for (of, totals) in report.segment_groups.iter().zip([default, upload]) {
@@ -69,13 +64,13 @@ fn every_field_of_the_statistics_counts_what_it_says() {
 fn the_reason_for_a_committed_resource_names_the_limit() {
     let gpu = open("discrete");
     let desc = |limits| ResourceAllocatorDesc {
-        suballocation_algorithm: SuballocationAlgorithm::BuddySystem,
-        preferred_heap_size: Some(ByteSize::from_mib(1)),
+        suballocation_algorithm: BuddySystem,
+        preferred_heap_size: Some(mib(1)),
         limits,
         ..Default::default()
     };
     // The algorithm rounds to a power of two.
-    let limit = ByteSize::from_kib(700);
+    let limit = kib(700);
     let limited = allocator(&gpu, desc(HeapLimits { default: Some(limit), ..Default::default() }));
     let made = local(&limited, 640 * KIB);
     let decision = made.info().decision;
@@ -87,8 +82,8 @@ fn the_reason_for_a_committed_resource_names_the_limit() {
 fn unusual_decisions_are_counted_with_their_reasons() {
     let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
     let desc = ResourceAllocatorDesc {
-        suballocation_algorithm: SuballocationAlgorithm::BuddySystem,
-        preferred_heap_size: Some(ByteSize::from_mib(1)),
+        suballocation_algorithm: BuddySystem,
+        preferred_heap_size: Some(mib(1)),
         ..Default::default()
     };
     let allocator = allocator(&gpu, desc);
@@ -130,12 +125,12 @@ fn unusual_decisions_are_counted_with_their_reasons() {
 #[test]
 fn heaps_go_back_by_bytes_whole_ones_and_no_more_than_needed() {
     let gpu = any_device();
-    let allocator = allocator(&gpu, with_algorithm(SuballocationAlgorithm::Dedicated));
+    let allocator = allocator(&gpu, with_algorithm(Dedicated));
     let fill = || {
         let held = [1, 2, 4, 8].map(|mib| local(&allocator, mib * MIB));
         drop(held);
-        drop(buffer(&allocator, &HeapType::Upload.into_place(), MIB));
-        assert_eq!(allocator.reserved(), ByteSize::from_mib(16));
+        drop(buffer(&allocator, &in_upload(), MIB));
+        assert_eq!(allocator.reserved(), mib(16));
     };
     // GPGMM's arithmetic releases 200 of 300, and everything when 100 of 1920 are requested.
     for (asked, released) in
@@ -161,7 +156,7 @@ fn heaps_go_back_by_bytes_whole_ones_and_no_more_than_needed() {
 fn a_heap_with_nothing_but_an_unused_backing_buffer_is_free() {
     let (gpu, allocator) = with_allocator(any_device());
     let within = place(HeapType::Upload, WITHIN);
-    let desc = buffer_desc(ByteSize::new(1000));
+    let desc = buffer_of(1000);
     let part = || {
         let state = D3D12_RESOURCE_STATE_GENERIC_READ;
         allocator.create_resource(&within, &desc, state, None).expect("there is room")
@@ -175,7 +170,7 @@ fn a_heap_with_nothing_but_an_unused_backing_buffer_is_free() {
     assert_eq!((stats.empty_heap_count, stats.free_heap_usage), (1, stats.reserved), "{stats:?}");
     assert_eq!(allocator.report().totals.empty_heap_count, 1);
     // A request that does not fit beside the buffer is placed in another heap.
-    let beside = buffer(&allocator, &HeapType::Upload.into_place(), 256 << 10);
+    let beside = buffer(&allocator, &in_upload(), 256 << 10);
     let stats = allocator.stats();
     assert_eq!((stats.used_heap_count, stats.empty_heap_count), (1, 1), "{stats:?}");
     drop(beside);
@@ -198,15 +193,15 @@ fn a_heap_with_nothing_but_unused_slabs_and_buffers_is_empty() {
         let desc = keeping_empty_heaps(with_algorithm(algorithm));
         let allocator = allocator(&open("discrete"), desc);
         let part = |bytes| {
-            let desc = buffer_desc(ByteSize::new(bytes));
+            let desc = buffer_of(bytes);
             let state = D3D12_RESOURCE_STATE_GENERIC_READ;
             allocator
                 .create_resource(&place(HeapType::Upload, WITHIN), &desc, state, None)
                 .expect("there is room")
         };
-        let upload = HeapType::Upload.into_place();
+        let upload = in_upload();
         // While one is live, unused slabs of other sizes are kept in the same thread's lane.
-        let held = [buffer(&allocator, &HeapType::Upload.into_place(), 3000), part(20_000)];
+        let held = [buffer(&allocator, &in_upload(), 3000), part(20_000)];
         assert_empty(&allocator, 0);
         let small: Vec<_> = (0..2000).map(|_| buffer(&allocator, &upload, 5000)).collect();
         let parts: Vec<_> = (0..3000).map(|_| part(400)).collect();
@@ -225,7 +220,7 @@ fn a_heap_with_nothing_but_unused_slabs_and_buffers_is_empty() {
 
 #[test]
 fn the_message_of_a_shortage_tells_what_is_held_when_it_is_read() {
-    let limits = HeapLimits { default: Some(ByteSize::from_mib(8)), ..Default::default() };
+    let limits = HeapLimits { default: Some(mib(8)), ..Default::default() };
     let allocator = allocator(&open("discrete"), with_limits(limits));
     let held = local(&allocator, 8 * MIB);
     let error = refused(try_buffer(&allocator, &Default::default(), MIB), Error::is_over_budget);
@@ -245,7 +240,7 @@ fn pools_are_counted_while_they_exist() {
     let (gpu, allocator) = with_allocator(open("discrete"));
     let empty = allocator.stats();
     let mut pools = Vec::new();
-    let desc = PoolDesc { heap_size: Some(ByteSize::from_kib(64)), min_heap_count: 1, ..Default::default() };
+    let desc = PoolDesc { heap_size: Some(kib(64)), min_heap_count: 1, ..Default::default() };
     pools.extend((0..3000).map(|_| new_pool(&allocator, desc.clone())));
     let stats = allocator.stats();
     assert_eq!((stats.heap_count, stats.empty_heap_count), (3000, 3000));
@@ -317,7 +312,7 @@ proptest::proptest! {
                 PoolStep::Add => {
                     let algorithm = algorithms[pools.len() % algorithms.len()];
                     let min_heap_count = u32::try_from(pools.len() % 2).expect("small");
-                    let heap_size = (min_heap_count > 0).then_some(ByteSize::from_mib(1));
+                    let heap_size = (min_heap_count > 0).then_some(mib(1));
                     let desc = PoolDesc { algorithm, min_heap_count, heap_size, ..Default::default() };
                     pools.extend(allocator.create_pool(desc).ok());
                 }
@@ -341,7 +336,7 @@ proptest::proptest! {
                 PoolStep::ReleaseAll => drop(allocator.release_empty_heaps()),
                 PoolStep::Defragment(number) if !pools.is_empty() => {
                     let pool = Some(&pools[number % pools.len()]);
-                    let desc = defragmentation::DefragmentationDesc { pool };
+                    let desc = DefragmentationDesc { pool };
                     if let Ok(mut run) = allocator.defragment(desc) {
                         drop(run.step(Default::default()));
                     }

@@ -1,12 +1,9 @@
 //! Checks at compile time which types are `Send` and `Sync`, as their documentation states.
 
 use heapwright::d3d12::{ID3D12CommandAllocator, ID3D12Pageable};
-use heapwright::defragmentation::{Defragmentation, Move};
 use heapwright::report::AllocatorReport;
-use heapwright::residency::{
-    OpenResidencyList, PressureRegistration, ResidencyHeap, ResidencyList, ResidencyManager,
-};
-use heapwright::*;
+
+use crate::gpu::*;
 
 const fn is_send_and_sync<T: Send + Sync>() {}
 
@@ -47,12 +44,7 @@ const _: () = {
 /// command allocator.
 #[test]
 fn a_command_allocator_is_no_residency_heap() {
-    use heapwright::d3d12::windows_core::Interface as _;
-    use heapwright::d3d12::{D3D12_COMMAND_LIST_TYPE_DIRECT, ID3D12CommandQueue, ID3D12Fence};
-    use heapwright::residency::ResidencyHeapDesc;
-    use heapwright::{ByteSize, SegmentGroup};
-
-    let gpu = heapwright_runtime::Instance::open(heapwright_runtime::HostProfile::default_profile()).unwrap();
+    let gpu = Instance::open(HostProfile::default_profile()).unwrap();
     let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), Default::default()).unwrap();
     // SAFETY: a live device, and results of the interfaces that are asked for.
     let (allocator, queue, fence) = unsafe {
@@ -66,11 +58,7 @@ fn a_command_allocator_is_no_residency_heap() {
     };
     let pageables: [ID3D12Pageable; 3] =
         [allocator.cast().unwrap(), queue.cast().unwrap(), fence.cast().unwrap()];
-    let desc = ResidencyHeapDesc {
-        size: ByteSize::from_kib(64),
-        segment_group: Some(SegmentGroup::Local),
-        ..Default::default()
-    };
+    let desc = ResidencyHeapDesc { size: kib(64), segment_group: Some(LOCAL), ..Default::default() };
     for pageable in &pageables {
         let created = manager.create_heap(&desc, || Ok(pageable.clone()));
         for refused in [manager.manage(&desc, pageable), ResidencyHeap::unmanaged(&desc, pageable), created] {

@@ -1,9 +1,6 @@
 //! Requests larger than any memory are reported as out of memory.
 
 use crate::gpu::*;
-use heapwright::d3d12::*;
-use heapwright::*;
-use heapwright_runtime::{HostProfile, Instance};
 
 const PIB: u64 = 1 << 50;
 
@@ -45,16 +42,13 @@ fn a_buffer_that_no_memory_could_hold_is_out_of_memory() {
             desc(SuballocationAlgorithm::Default, ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT),
             desc(SuballocationAlgorithm::Default, ResourceAllocatorFlags::ALWAYS_COMMITTED),
             desc(SuballocationAlgorithm::Default, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY),
-            desc(SuballocationAlgorithm::Slab, none),
-            desc(SuballocationAlgorithm::BuddySystem, none),
-            desc(SuballocationAlgorithm::Dedicated, none),
+            desc(Slab, none),
+            desc(BuddySystem, none),
+            desc(Dedicated, none),
         ] {
             let allocator = ResourceAllocator::new(&gpu.device, adapter, desc).expect("sound");
             let pool = new_pool(&allocator, PoolDesc::default());
-            let linear = new_pool(
-                &allocator,
-                PoolDesc { algorithm: SuballocationAlgorithm::Linear, ..Default::default() },
-            );
+            let linear = new_pool(&allocator, PoolDesc { algorithm: Linear, ..Default::default() });
             for width in [
                 (1 << 40) + 1,
                 (1 << 44) - 1,
@@ -67,15 +61,8 @@ fn a_buffer_that_no_memory_could_hold_is_out_of_memory() {
                 u64::MAX - 1,
                 u64::MAX,
             ] {
-                let buffer = buffer_desc(ByteSize::new(width));
-                for flags in [
-                    NONE,
-                    OWN,
-                    COMMITTED,
-                    ResourceAllocationFlags::PREFER_COMMITTED,
-                    ResourceAllocationFlags::NEVER_ALLOCATE_HEAP,
-                    WITHIN,
-                ] {
+                let buffer = buffer_of(width);
+                for flags in [NONE, OWN, COMMITTED, PREFER_COMMITTED, NEVER_ALLOCATE_HEAP, WITHIN] {
                     for heap_type in [HeapType::Default, HeapType::Upload, HeapType::Readback] {
                         assert_out_of_memory(&refused(&allocator, &place(heap_type, flags), &buffer));
                     }
@@ -85,17 +72,17 @@ fn a_buffer_that_no_memory_could_hold_is_out_of_memory() {
                     assert_out_of_memory(&refused(&allocator, &place, &buffer));
                 }
                 let uses = BufferUses::CONSTANT_BUFFER;
-                let place = ResourceAllocationDesc { uses, ..HeapType::Default.into_place() };
+                let place = ResourceAllocationDesc { uses, ..in_default() };
                 assert_out_of_memory(&refused(&allocator, &place, &buffer));
                 let aligned = D3D12_RESOURCE_DESC { Alignment: 65_536, ..buffer };
-                assert_out_of_memory(&refused(&allocator, &HeapType::Default.into_place(), &aligned));
+                assert_out_of_memory(&refused(&allocator, &in_default(), &aligned));
             }
             for padding in [1 << 44, PIB, 1 << 63, u64::MAX - 1024, u64::MAX] {
                 let place = ResourceAllocationDesc {
                     extra_required_resource_padding: ByteSize::new(padding),
-                    ..HeapType::Default.into_place()
+                    ..in_default()
                 };
-                let small = buffer_desc(ByteSize::new(1000));
+                let small = buffer_of(1000);
                 assert_out_of_memory(&refused(&allocator, &place, &small));
             }
             assert_returns_everything(&allocator, &gpu);

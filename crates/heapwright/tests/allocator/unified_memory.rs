@@ -1,22 +1,16 @@
 //! Limits, inferred heap types and missing device capabilities with ALLOW_UNIFIED_MEMORY on cache-coherent
 //! UMA.
 
+use heapwright::report::HeapTypeName;
+use proptest::prelude::*;
+
 use crate::faulty_device::{Call, Faults, inject_first};
 use crate::gpu::*;
 use crate::probe::{Step, check, steps};
-use heapwright::d3d12::*;
-use heapwright::report::HeapTypeName;
-use heapwright::*;
-use heapwright_runtime::Instance;
-use proptest::prelude::*;
 
 fn unified(gpu: &Instance, limits: HeapLimits) -> ResourceAllocator {
     let flags = ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY;
     allocator(gpu, ResourceAllocatorDesc { flags, limits, ..Default::default() })
-}
-
-fn mib(mib: u64) -> Option<ByteSize> {
-    Some(ByteSize::from_mib(mib))
 }
 
 /// Probes and creates a buffer, and compares the results.
@@ -25,7 +19,7 @@ fn probed(
     place: &ResourceAllocationDesc<'_>,
     size: u64,
 ) -> Result<ResourceAllocation, Error> {
-    check(allocator, place, &ResourceDesc::new(&buffer_desc(ByteSize::new(size))))
+    check(allocator, place, &ResourceDesc::new(&buffer_of(size)))
 }
 
 /// Returns the bytes of unified memory: its heaps, and the committed ones of the live allocations.
@@ -45,7 +39,7 @@ fn the_limit_of_default_is_that_of_all_unified_memory() {
     let gpu = open("cache-coherent-uma");
     for heap_type in [HeapType::Default, HeapType::Upload, HeapType::GpuUpload] {
         for flags in [NONE, COMMITTED, OWN, WITHIN] {
-            let allocator = unified(&gpu, HeapLimits { default: mib(4), ..Default::default() });
+            let allocator = unified(&gpu, HeapLimits { default: Some(mib(4)), ..Default::default() });
             let first = probed(&allocator, &place(heap_type, flags), 3 * MIB).expect("within the limit");
             let held = unified_in(&allocator, [&first]);
             assert_eq!((held, allocator.reserved()), (usage(&gpu), usage(&gpu)));
@@ -85,7 +79,7 @@ proptest! {
     #[test]
     fn no_limit_is_passed(steps in steps(), limits in proptest::array::uniform4(proptest::option::of(1..12_u64))) {
         let gpu = open("cache-coherent-uma");
-        let [default, upload, readback, gpu_upload] = limits.map(|limit| limit.and_then(mib));
+        let [default, upload, readback, gpu_upload] = limits.map(|limit| limit.map(mib));
         let allocator = unified(&gpu, HeapLimits { default, upload, readback, gpu_upload, ..Default::default() });
         let mut live: Vec<ResourceAllocation> = Vec::new();
         for step in steps {
@@ -94,7 +88,7 @@ proptest! {
                     match try_buffer(&allocator, &place(heap_type, flags), size % 3_000_000 + 1) {
                         Ok(made) => live.push(made),
                         Err(error) => {
-                            let needs_heap = flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
+                            let needs_heap = flags.contains(NEVER_ALLOCATE_HEAP);
                             prop_assert!(needs_heap || error.is_over_budget(), "{error}");
                         }
                     }
@@ -157,7 +151,7 @@ fn what_a_device_does_not_create_there_gets_the_heap_type_that_was_asked_for() {
                 .expect("as it is created");
             assert_eq!(probe.size, create(Some(HeapType::Default), &depth, write).expect("again").size());
             // Every other resource stays in unified memory.
-            for desc in [texture(64, 64), target(64, 64, 1), buffer_desc(ByteSize::new(1000))] {
+            for desc in [texture(64, 64), target(64, 64, 1), buffer_of(1000)] {
                 let made = create(Some(HeapType::Default), &desc, COMMON).expect("the device has it");
                 assert_eq!(properties_of(&made).0.Type, D3D12_HEAP_TYPE_CUSTOM);
             }
@@ -185,7 +179,7 @@ fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
     for flags in [NONE, OWN, COMMITTED, WITHIN] {
         let allocator = unified(&gpu, HeapLimits::default());
         let inferred = ResourceAllocationDesc { flags, ..Default::default() };
-        for desc in [buffer_desc(ByteSize::new(1000)), texture(64, 64)] {
+        for desc in [buffer_of(1000), texture(64, 64)] {
             let made = states.map(|state| {
                 let resource = ResourceDesc::in_state(&desc, state);
                 let probe = allocator.probe(&inferred, resource).expect("it can be created");
@@ -206,7 +200,7 @@ fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
     // The CPU reads the copied bytes, in a part of a buffer as well.
     let allocator = unified(&gpu, HeapLimits::default());
     let inferred = ResourceAllocationDesc { flags: WITHIN, ..Default::default() };
-    let desc = buffer_desc(ByteSize::new(100));
+    let desc = buffer_of(100);
     let mut part = allocator
         .create_resource(&inferred, &desc, D3D12_RESOURCE_STATE_COPY_DEST, None)
         .expect("there is memory");
@@ -214,8 +208,7 @@ fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
     part.map().expect("the CPU reaches it").write(0, &[7; 100]).expect("inside");
     // A request for READBACK, or for heaps that keep their type, gets that type.
     let attribute = ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS;
-    let kept =
-        [HeapType::Readback.into_place(), ResourceAllocationDesc { flags: attribute, ..Default::default() }];
+    let kept = [in_readback(), ResourceAllocationDesc { flags: attribute, ..Default::default() }];
     for place in kept {
         let made = allocator
             .create_resource(&place, &desc, D3D12_RESOURCE_STATE_COPY_DEST, None)

@@ -1,8 +1,6 @@
 //! Parts of a buffer: offsets, addresses, mappings, and which requests qualify.
 
 use crate::gpu::*;
-use heapwright::d3d12::*;
-use heapwright::*;
 
 #[test]
 fn parts_of_one_resource_share_everything_but_their_bytes() {
@@ -93,21 +91,21 @@ fn what_may_be_no_part_is_a_resource_of_its_own() {
     }
     let allocator = usual(&gpu);
     let pool = new_pool(&allocator, PoolDesc { heap_type: HeapType::Upload, ..Default::default() });
-    let small = buffer_desc(ByteSize::new(100));
+    let small = buffer_of(100);
     let upload = place(HeapType::Upload, WITHIN);
     let flags = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, ..small };
     let cases = [
         (upload, small, COMMON, true),
         (upload, small, D3D12_RESOURCE_STATE_GENERIC_READ, true),
         (place(HeapType::Readback, WITHIN), small, D3D12_RESOURCE_STATE_COPY_DEST, true),
-        (HeapType::Upload.into_place(), small, COMMON, false),
+        (in_upload(), small, COMMON, false),
         (place(HeapType::Default, WITHIN), small, COMMON, false),
         (place(HeapType::GpuUpload, WITHIN), flags, COMMON, false),
         (place(HeapType::GpuUpload, WITHIN), small, D3D12_RESOURCE_STATE_COPY_SOURCE, false),
-        (upload, buffer_desc(ByteSize::from_kib(64)), COMMON, false),
-        (upload, buffer_desc(ByteSize::new(65_535)), COMMON, true),
+        (upload, buffer_desc(kib(64)), COMMON, false),
+        (upload, buffer_of(65_535), COMMON, true),
         (place(HeapType::Upload, WITHIN | OWN), small, COMMON, false),
-        (place(HeapType::Upload, WITHIN | ResourceAllocationFlags::NEVER_RESIDENT), small, COMMON, false),
+        (place(HeapType::Upload, WITHIN | NEVER_RESIDENT), small, COMMON, false),
         (place(HeapType::Upload, WITHIN | COMMITTED), small, COMMON, false),
         (
             ResourceAllocationDesc { pool: Some(&pool), flags: WITHIN, ..Default::default() },
@@ -129,7 +127,7 @@ fn what_may_be_no_part_is_a_resource_of_its_own() {
 #[test]
 fn unsound_buffers_are_refused_with_their_field_as_parts_too() {
     let (gpu, allocator) = with_allocator(open("discrete"));
-    let small = buffer_desc(ByteSize::new(100));
+    let small = buffer_of(100);
     let unsound = [
         D3D12_RESOURCE_DESC { Width: 0, ..small },
         D3D12_RESOURCE_DESC { Height: 2, ..small },
@@ -143,7 +141,7 @@ fn unsound_buffers_are_refused_with_their_field_as_parts_too() {
         D3D12_RESOURCE_DESC { Flags: u32::MAX, ..small },
         D3D12_RESOURCE_DESC { Dimension: 9, ..small },
     ];
-    for place in [HeapType::Default.into_place(), place(HeapType::Upload, WITHIN)] {
+    for place in [in_default(), place(HeapType::Upload, WITHIN)] {
         for desc in unsound {
             let error = allocator.create_resource(&place, &desc, COMMON, None).expect_err("no such buffer");
             assert!(error.is_invalid_argument(), "{desc:?}: {error}");
@@ -173,7 +171,7 @@ fn a_part_is_aligned_to_its_size_unless_less_is_asked_for() {
         assert!(part.offset_from_resource().get().is_multiple_of(expected));
         assert_eq!(part.size().get(), width.next_multiple_of(expected));
     }
-    let small = buffer_desc(ByteSize::new(4));
+    let small = buffer_of(4);
     let in_state =
         |desc, state| allocator.create_resource(&upload, desc, state, None).expect("there is room");
     assert_eq!(in_state(&small, D3D12_RESOURCE_STATE_GENERIC_READ).alignment().get(), 256);
@@ -184,9 +182,9 @@ fn a_part_is_aligned_to_its_size_unless_less_is_asked_for() {
 fn an_alignment_that_is_asked_for_is_a_parts_address() {
     let (_gpu, allocator) = with_allocator(open("uma"));
     // Prevents the backing buffer from starting at offset 0 of the heap.
-    let _odd = buffer(&allocator, &HeapType::Upload.into_place(), 24);
+    let _odd = buffer(&allocator, &in_upload(), 24);
     for alignment in [1, 8, 64, 512, 4096, 64 * KIB] {
-        let desc = D3D12_RESOURCE_DESC { Alignment: alignment, ..buffer_desc(ByteSize::new(100)) };
+        let desc = D3D12_RESOURCE_DESC { Alignment: alignment, ..buffer_of(100) };
         let _first = buffer(&allocator, &place(HeapType::Upload, WITHIN), 4);
         let made = create(&allocator, &place(HeapType::Upload, WITHIN), &desc);
         assert_eq!(placement(&made), Placement::WithinResource);
@@ -211,10 +209,10 @@ fn backing_buffers_keep_what_unified_memory_is() {
 
 #[test]
 fn coherence_of_parts_is_known_of_intel_alone() {
-    let profile = *heapwright_runtime::HostProfile::default_profile();
+    let profile = *HostProfile::default_profile();
     for (vendor_id, coherent) in [(0x8086, true), (profile.vendor_id, false)] {
-        let profile = heapwright_runtime::HostProfile { vendor_id, ..profile };
-        let gpu = heapwright_runtime::Instance::open(&profile).expect("a fresh instance");
+        let profile = HostProfile { vendor_id, ..profile };
+        let gpu = Instance::open(&profile).expect("a fresh instance");
         let with_adapter = usual(&gpu).resource_allocation_support();
         assert_eq!(with_adapter.is_resource_allocation_within_coherent, coherent);
         let without = ResourceAllocator::new(&gpu.device, None, Default::default()).expect("sound");
@@ -227,19 +225,19 @@ fn coherence_of_parts_is_known_of_intel_alone() {
 fn parts_of_an_allocator_that_commits_are_in_committed_buffers() {
     for profile in ["discrete", "cache-coherent-uma", "old-ddi"] {
         let gpu = open(profile);
-        let limit = Some(ByteSize::from_kib(128));
+        let limit = Some(kib(128));
         let limits = HeapLimits { upload: limit, ..Default::default() };
         let allocator = allocator(
             &gpu,
             ResourceAllocatorDesc { flags: ResourceAllocatorFlags::ALWAYS_COMMITTED, ..with_limits(limits) },
         );
         let within = place(HeapType::Upload, WITHIN);
-        let probed = allocator.probe(&within, buffer_desc(ByteSize::new(1000))).expect("permitted");
+        let probed = allocator.probe(&within, buffer_of(1000)).expect("permitted");
         assert_eq!(probed.decision.placement, Placement::WithinResource);
         let mut parts: Vec<_> = (0..3_u8).map(|_| buffer(&allocator, &within, 1000)).collect();
         let reserved = allocator.reserved();
         assert_eq!(probed.memory, PredictedMemory::NewHeap(reserved));
-        assert!(reserved <= ByteSize::from_kib(64) && reserved == usage(&gpu), "{profile}: {reserved}");
+        assert!(reserved <= kib(64) && reserved == usage(&gpu), "{profile}: {reserved}");
         for part in &parts {
             assert_eq!((placement(part), part.heap()), (Placement::WithinResource, None), "{profile}");
             assert_eq!(part.resource(), parts[0].resource(), "{profile}");

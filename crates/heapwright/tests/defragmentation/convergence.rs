@@ -1,13 +1,8 @@
 //! Defragments thousands of resources, most of which were freed, and checks the number of steps and the memory
 //! held in the end. Core's test of the same name has more of them, without a device.
 
-use std::time::Duration;
-
-use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
-use heapwright::{ByteSize, HeapType, SegmentGroup, VideoMemoryInfo};
-
 use super::scene::{Scene, any_texture, small_buffer};
-use crate::gpu::{COMMITTED, buffer, place, usual};
+use crate::gpu::*;
 
 /// A time budget that is never used up, so that the number of steps depends on moves and bytes alone.
 const ENOUGH: Duration = Duration::from_secs(3600);
@@ -49,7 +44,7 @@ fn little_more_is_held_in_the_end_than_lives() {
     let all = DefragmentationBudget { moves: u32::MAX, bytes: ByteSize::MAX, time: ENOUGH };
     let usual = DefragmentationBudget { time: ENOUGH, ..Default::default() };
     let moves = DefragmentationBudget { moves: 16, ..all };
-    let bytes = DefragmentationBudget { bytes: ByteSize::from_mib(1), ..all };
+    let bytes = DefragmentationBudget { bytes: mib(1), ..all };
     // The number of moves that fit depends on the machine.
     let time = DefragmentationBudget { time: Duration::from_micros(100), ..all };
     // Buffers and textures also alone, so that neither hides a defect of the other.
@@ -71,7 +66,7 @@ fn little_more_is_held_in_the_end_than_lives() {
 fn a_process_beyond_its_budget_creates_no_heap_to_empty_others() {
     let created = |is_beyond_budget: bool| {
         let mut scene = scene("discrete", 6000, 150);
-        let info = || VideoMemoryInfo::query(&scene.instance.adapter, SegmentGroup::Local).expect("answered");
+        let info = || VideoMemoryInfo::query(&scene.instance.adapter, LOCAL).expect("answered");
         // Another allocator of the process takes so much that the process stays beyond its budget whatever is released.
         let other = usual(&scene.instance);
         let left = info().budget.saturating_sub(info().current_usage);

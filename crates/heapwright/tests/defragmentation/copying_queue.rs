@@ -2,13 +2,11 @@
 
 use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use heapwright::d3d12::aliasing::IHeapwrightAliasing;
-use heapwright::d3d12::*;
-use windows_core::Interface;
 
-use crate::gpu::{committed_buffer, list_of, mapped, queue_of};
+use crate::gpu::*;
 
 /// Size of a staging buffer, in bytes: enough for the largest texture here with its mip levels.
 const STAGING: u64 = 16 << 20;

@@ -1,15 +1,10 @@
 //! Calls of the device that fail during a defragmentation run.
 
 use std::sync::Arc;
-use std::time::Duration;
-
-use heapwright::d3d12::*;
-use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc, DefragmentationState};
-use heapwright::*;
-use heapwright_runtime::{HostProfile, Instance};
 
 use super::faulty_device::{Call, Faults, inject_first};
 use super::scene::{Scene, small_buffer};
+use crate::gpu::*;
 
 /// Creates 2,000 buffers, of which 30 % stay alive, on a device whose calls fail as `faults` specifies.
 fn scene(faults: &Arc<Faults>) -> Scene {
@@ -20,7 +15,7 @@ fn scene(faults: &Arc<Faults>) -> Scene {
     for _ in 0..2000 {
         scene.create(&small_buffer(&mut random));
         if random.u64(..20) == 0 {
-            scene.create(&buffer_desc(ByteSize::from_kib(100 + random.u64(..900))));
+            scene.create(&buffer_desc(kib(100 + random.u64(..900))));
         }
     }
     scene.thin_out(&mut random);

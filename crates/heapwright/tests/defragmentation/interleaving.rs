@@ -1,10 +1,5 @@
 //! Valid and invalid calls in any order, with several runs at once.
 
-use std::time::Duration;
-
-use heapwright::d3d12::*;
-use heapwright::defragmentation::{Defragmentation, DefragmentationBudget, DefragmentationDesc, Move};
-use heapwright::*;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::strategy::Strategy;
@@ -95,8 +90,7 @@ impl Owner {
         // Time stands still, so that no thread which releases by time holds the allocator when its last handle is
         // dropped.
         scene.allocator.on_time(Duration::ZERO);
-        let pool =
-            PoolDesc { heap_size: Some(ByteSize::from_mib(2)), min_heap_count: 1, ..Default::default() };
+        let pool = PoolDesc { heap_size: Some(mib(2)), min_heap_count: 1, ..Default::default() };
         let pool = scene.allocator.create_pool(pool).expect("sound");
         let fence = unsafe { scene.instance.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence");
         let (runs, moves, signalled, uploads) = (Vec::new(), Vec::new(), 0, Vec::new());
@@ -114,14 +108,14 @@ impl Owner {
 
     fn call(&mut self, call: Call) {
         match call {
-            Call::CreateBuffer(size) => drop(self.scene.create(&buffer_desc(ByteSize::new(size)))),
+            Call::CreateBuffer(size) => drop(self.scene.create(&buffer_of(size))),
             Call::CreateTexture(side) => {
                 let desc = texture_desc(DXGI_FORMAT_R8G8B8A8_UNORM, side, 64, 1);
                 self.scene.create(&desc);
             }
             Call::CreatePooled(size) => {
                 let place = ResourceAllocationDesc { pool: Some(&self.pool), ..Default::default() };
-                let desc = buffer_desc(ByteSize::new(size));
+                let desc = buffer_of(size);
                 self.scene.try_create(&place, &desc).expect("there is room");
             }
             Call::CreateUpload { size, within } => self.create_upload(size, within),
@@ -222,13 +216,13 @@ impl Owner {
     }
 
     fn create_upload(&mut self, size: u64, within: bool) {
-        let mut place = ResourceAllocationDesc::new(HeapType::Upload);
+        let mut place = in_upload();
         if within {
             place.flags = WITHIN;
         }
         let key = self.scene.next_key();
         place.user_data = key;
-        let (desc, state) = (buffer_desc(ByteSize::new(size)), D3D12_RESOURCE_STATE_GENERIC_READ);
+        let (desc, state) = (buffer_of(size), D3D12_RESOURCE_STATE_GENERIC_READ);
         let mut made = self.scene.allocator.create_resource(&place, &desc, state, None).expect("room");
         let bytes = bytes_of(key, usize::try_from(size).expect("small"));
         made.map().expect("mappable").write(0, &bytes).expect("inside");

@@ -1,8 +1,7 @@
 //! Moves on the device that the environment names: every resource keeps its bytes.
 
-use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
-
 use super::scene::{Scene, any_texture, small_buffer};
+use crate::gpu::*;
 
 #[test]
 fn what_is_moved_keeps_its_bytes() {
@@ -21,7 +20,7 @@ fn what_is_moved_keeps_its_bytes() {
     let mut run = scene.allocator.defragment(DefragmentationDesc::default()).expect("heaps to defragment");
     let figures = scene.defragment(
         &mut run,
-        DefragmentationBudget { time: std::time::Duration::from_secs(3600), ..Default::default() },
+        DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() },
         1,
         400,
     );

@@ -1,14 +1,9 @@
 //! Defragmentation of a pool, and of an allocator that has pools.
 
-use std::time::Duration;
-
-use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
-use heapwright::*;
-
 use super::scene::{Scene, small_buffer};
 use crate::gpu::*;
 
-const HEAP: ByteSize = ByteSize::from_mib(2);
+const HEAP: ByteSize = mib(2);
 
 /// Creates a pool with 3,000 small buffers and 60 of 200 to 400 KiB, of which 30 % stay alive, and a few
 /// allocations outside of it.
@@ -20,7 +15,7 @@ fn scene(desc: PoolDesc) -> (Scene, Pool) {
     for _ in 0..3000 {
         scene.try_create(&place, &small_buffer(&mut random)).expect("there is room");
         if random.u64(..50) == 0 {
-            let large = buffer_desc(ByteSize::from_kib(200 + random.u64(..200)));
+            let large = buffer_desc(kib(200 + random.u64(..200)));
             scene.try_create(&place, &large).expect("there is room");
             scene.create(&large);
         }
@@ -120,12 +115,7 @@ fn the_allocators_own_heaps_are_defragmented_without_its_pools() {
 #[test]
 fn heaps_of_another_algorithm_and_pools_of_another_allocator_are_refused() {
     let scene = Scene::open("discrete");
-    for algorithm in [
-        SuballocationAlgorithm::Linear,
-        SuballocationAlgorithm::BuddySystem,
-        SuballocationAlgorithm::Slab,
-        SuballocationAlgorithm::Dedicated,
-    ] {
+    for algorithm in [Linear, BuddySystem, Slab, Dedicated] {
         let pool = scene.allocator.create_pool(PoolDesc { algorithm, ..Default::default() }).expect("sound");
         let error = scene.allocator.defragment(DefragmentationDesc { pool: Some(&pool) }).unwrap_err();
         assert!(error.to_string().contains("algorithm other than Default"), "{error}");
@@ -141,10 +131,10 @@ fn heaps_of_another_algorithm_and_pools_of_another_allocator_are_refused() {
 #[test]
 fn memory_is_moved_by_its_owner() {
     let scene = Scene::open("discrete");
-    let heap_size = Some(ByteSize::from_kib(512));
+    let heap_size = Some(kib(512));
     let pool =
         scene.allocator.create_pool(PoolDesc { heap_size, ..Default::default() }).expect("a sound pool");
-    let (size, alignment) = (ByteSize::from_kib(64), Alignment::new(64 * KIB).expect("a power of two"));
+    let (size, alignment) = (kib(64), Alignment::new(64 * KIB).expect("a power of two"));
     let allocate =
         |_| scene.allocator.allocate_memory(&in_pool(&pool), ResourceKind::Buffers, size, alignment);
     let mut made: Vec<_> = (0..16).map(|place| allocate(place).expect("there is room")).collect();

@@ -1,24 +1,16 @@
 //! The rules of moves and runs, call by call.
 
-use std::time::Duration;
-
-use heapwright::d3d12::*;
-use heapwright::defragmentation::{
-    Defragmentation, DefragmentationBudget, DefragmentationDesc, DefragmentationState, Move,
-};
-use heapwright::*;
-
 use super::scene::Scene;
 use crate::gpu::*;
 
 const BUDGET: DefragmentationBudget =
-    DefragmentationBudget { moves: 64, bytes: ByteSize::from_mib(64), time: Duration::from_secs(3600) };
+    DefragmentationBudget { moves: 64, bytes: mib(64), time: Duration::from_secs(3600) };
 
 /// Creates 400 buffers of 64 KiB and keeps every fourth.
 fn thin(desc: ResourceAllocatorDesc) -> Scene {
     let mut scene = Scene::with("discrete", desc);
     for _ in 0..400 {
-        scene.create(&buffer_desc(ByteSize::from_kib(64)));
+        scene.create(&buffer_desc(kib(64)));
     }
     scene.gpu.run();
     scene.things.retain(|key, _| key % 4 == 0);
@@ -92,10 +84,7 @@ fn another_allocation_is_refused_and_the_move_abandoned() {
     let used = scene.allocator.stats().used;
     let mut moves = some_moves(&mut run);
     let mut planned = moves.pop().expect("there are some");
-    assert_eq!(
-        scene.allocator.stats().used,
-        used.checked_add(ByteSize::from_kib(64 * (moves.len() as u64 + 1))).unwrap()
-    );
+    assert_eq!(scene.allocator.stats().used, used.checked_add(kib(64 * (moves.len() as u64 + 1))).unwrap());
     let own = planned.user_data();
     let other = *scene.things.keys().find(|&&key| key != own).expect("there are others");
     let error =
@@ -145,9 +134,8 @@ fn a_clear_value_and_castable_formats_are_passed_on() {
 #[test]
 fn a_mapping_is_of_the_resource_that_a_move_ended_with() {
     let scene = Scene::with("discrete", Default::default());
-    let upload =
-        |key| ResourceAllocationDesc { user_data: key, ..ResourceAllocationDesc::new(HeapType::Upload) };
-    let desc = buffer_desc(ByteSize::from_kib(64));
+    let upload = |key| ResourceAllocationDesc { user_data: key, ..in_upload() };
+    let desc = buffer_desc(kib(64));
     let state = D3D12_RESOURCE_STATE_GENERIC_READ;
     let mut things: Vec<_> = (0..400)
         .map(|key| scene.allocator.create_resource(&upload(key), &desc, state, None).expect("there is room"))
@@ -193,7 +181,7 @@ fn names_numbers_and_the_list_of_the_living_follow_a_move() {
         let key = planned.user_data();
         assert_eq!(planned.debug_name(), Some(&*format!("buffer {key}")));
         assert_eq!(planned.allocation(), scene.things[&key].id());
-        assert_eq!(planned.size(), ByteSize::from_kib(64));
+        assert_eq!(planned.size(), kib(64));
     }
     let moves: Vec<_> = moves.into_iter().filter_map(|planned| scene.begin(planned)).collect();
     scene.gpu.run();
@@ -261,18 +249,18 @@ fn two_runs_at_once_share_the_work() {
 /// The heaps of an unfinished run serve calls for which memory is short.
 #[test]
 fn an_unfinished_run_blocks_no_memory() {
-    let limits = HeapLimits { default: Some(ByteSize::from_mib(32)), ..Default::default() };
+    let limits = HeapLimits { default: Some(mib(32)), ..Default::default() };
     let scene = thin(ResourceAllocatorDesc { limits, ..Default::default() });
     let mut run = run_of(&scene);
     // The moves are abandoned, or planned and not completed.
     for kept in [false, true] {
         let moves = some_moves(&mut run);
         let moves = kept.then_some(moves);
-        let alone = place(HeapType::Default, ResourceAllocationFlags::NEVER_FALLBACK);
+        let alone = place(HeapType::Default, NEVER_FALLBACK);
         let more: Vec<_> =
             std::iter::from_fn(|| try_buffer(&scene.allocator, &alone, 64 * KIB).ok()).collect();
         let used = scene.allocator.stats().used;
-        assert!(used >= ByteSize::from_mib(32), "{used} of 32 MiB are used with {} more", more.len());
+        assert!(used >= mib(32), "{used} of 32 MiB are used with {} more", more.len());
         drop((more, moves));
         scene.allocator.audit().expect("consistent");
     }
@@ -300,7 +288,7 @@ fn every_free_range_of_a_heap_that_is_being_emptied_serves_before_a_request_fail
     let scene = thin(Default::default());
     let mut run = run_of(&scene);
     let moves = some_moves(&mut run);
-    let held = place(HeapType::Default, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
+    let held = place(HeapType::Default, NEVER_ALLOCATE_HEAP);
     let made: Vec<_> = std::iter::from_fn(|| try_buffer(&scene.allocator, &held, 64 * KIB).ok()).collect();
     let stats = scene.allocator.stats();
     assert_eq!(stats.used, stats.reserved, "{} buffers were created", made.len());

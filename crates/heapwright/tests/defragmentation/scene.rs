@@ -2,16 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use heapwright::d3d12::*;
-use heapwright::defragmentation::{Defragmentation, DefragmentationBudget, DefragmentationState, Move};
-use heapwright::*;
 use heapwright_runtime::aliasing::AliasingTracking;
-use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
-use windows_core::Interface;
 
 use super::copying_queue::Gpu;
 pub(crate) use super::gpu::usage;
-use super::gpu::{Gpu as Opening, Opened, any_device, assert_usage, counted};
+use crate::gpu::*;
 
 /// Resources on a simulated GPU by default, or on another device.
 pub(crate) struct Scene<O = Instance> {
@@ -49,7 +44,7 @@ pub(crate) fn texture_desc(format: DXGI_FORMAT, width: u32, height: u32, mips: u
 }
 
 pub(crate) fn small_buffer(random: &mut fastrand::Rng) -> D3D12_RESOURCE_DESC {
-    buffer_desc(ByteSize::new(8 + random.u64(..(16 << 10) - 7)))
+    buffer_of(8 + random.u64(..(16 << 10) - 7))
 }
 
 /// Returns a texture of 64x64 to 1024x1024, large ones rarely, in one of several formats; half of them have
@@ -73,7 +68,7 @@ pub(crate) fn any_texture(random: &mut fastrand::Rng) -> D3D12_RESOURCE_DESC {
     desc
 }
 
-impl Scene<Opening> {
+impl Scene<crate::gpu::Gpu> {
     /// Opens the device that the environment names.
     pub(crate) fn on_any_device() -> Self {
         let opened = any_device();
@@ -108,7 +103,7 @@ impl<O: Opened> Scene<O> {
 
     /// Creates a resource and fills it.
     pub(crate) fn create(&mut self, desc: &D3D12_RESOURCE_DESC) -> u64 {
-        self.try_create(&ResourceAllocationDesc::new(HeapType::Default), desc).expect("there is room")
+        self.try_create(&in_default(), desc).expect("there is room")
     }
 
     pub(crate) fn try_create(

@@ -1,13 +1,9 @@
 //! Other threads allocate and free during a run.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
-
-use heapwright::d3d12::*;
-use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
-use heapwright::*;
 
 use super::scene::{Scene, any_texture, small_buffer};
+use crate::gpu::*;
 
 /// Ends the other threads, also if a check fails.
 struct StopAtEnd<'a>(&'a AtomicBool);
@@ -38,14 +34,11 @@ fn what_others_do_meanwhile_harms_nobody() {
             scope.spawn(move || {
                 let mut random = fastrand::Rng::with_seed(0x9e37_79b9_7f4a_7c15 + thread);
                 // The owner of the scene does not know the numbers of other threads' allocations.
-                let place = ResourceAllocationDesc {
-                    user_data: u64::MAX - thread,
-                    ..ResourceAllocationDesc::new(HeapType::Default)
-                };
+                let place = ResourceAllocationDesc { user_data: u64::MAX - thread, ..in_default() };
                 let mut held = Vec::new();
                 while !stop.load(Ordering::Relaxed) {
                     let desc = if random.u64(..20) == 0 {
-                        buffer_desc(ByteSize::from_kib(random.u64(..900) + 1))
+                        buffer_desc(kib(random.u64(..900) + 1))
                     } else {
                         small_buffer(&mut random)
                     };

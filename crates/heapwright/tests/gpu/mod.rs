@@ -8,16 +8,20 @@ mod commands;
 mod named_device;
 
 use std::fmt::Debug;
-use std::time::Duration;
 
-use heapwright::d3d12::*;
 use heapwright::report::{AllocationKind, AllocationReport, HeapTypeName};
-use heapwright::{
-    ByteSize, EmptyHeapPolicy, Error, HeapLimits, HeapType, Placement, Pool, PoolDesc, ResourceAllocation,
-    ResourceAllocationDesc, ResourceAllocationFlags, ResourceAllocator, ResourceAllocatorDesc,
-    ResourceAllocatorFlags, SegmentGroup, SuballocationAlgorithm, VideoMemoryInfo, buffer_desc,
-};
-use heapwright_runtime::{HostProfile, Instance};
+
+// What nearly every test uses.
+pub(crate) use std::time::Duration;
+
+pub(crate) use heapwright::EmptyHeapPolicy::{FewestHitches, FixedPool, LeastMemory, SegmentedPool};
+pub(crate) use heapwright::SuballocationAlgorithm::{BuddySystem, Dedicated, Linear, Slab};
+pub(crate) use heapwright::d3d12::*;
+pub(crate) use heapwright::defragmentation::*;
+pub(crate) use heapwright::residency::*;
+pub(crate) use heapwright::*;
+pub(crate) use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
+pub(crate) use windows_core::Interface;
 
 pub(crate) use self::commands::*;
 pub(crate) use self::named_device::{Gpu, Opened, OwnGpu, any_device};
@@ -26,22 +30,45 @@ pub(crate) const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
 pub(crate) const KIB: u64 = 1 << 10;
 pub(crate) const MIB: u64 = 1 << 20;
 
-// Flags of an allocation that select its placement.
+pub(crate) const LOCAL: SegmentGroup = SegmentGroup::Local;
+pub(crate) const NON_LOCAL: SegmentGroup = SegmentGroup::NonLocal;
+
+// Flags of an allocation, the placements by shorter names.
 pub(crate) const NONE: ResourceAllocationFlags = ResourceAllocationFlags::empty();
 pub(crate) const COMMITTED: ResourceAllocationFlags = ResourceAllocationFlags::ALWAYS_COMMITTED;
 pub(crate) const OWN: ResourceAllocationFlags = ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
 pub(crate) const WITHIN: ResourceAllocationFlags = ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE;
+pub(crate) const ALWAYS_PREFETCH_HEAP: ResourceAllocationFlags =
+    ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
+pub(crate) const NEVER_ALLOCATE_HEAP: ResourceAllocationFlags = ResourceAllocationFlags::NEVER_ALLOCATE_HEAP;
+pub(crate) const NEVER_FALLBACK: ResourceAllocationFlags = ResourceAllocationFlags::NEVER_FALLBACK;
+pub(crate) const NEVER_RESIDENT: ResourceAllocationFlags = ResourceAllocationFlags::NEVER_RESIDENT;
+pub(crate) const PREFER_COMMITTED: ResourceAllocationFlags = ResourceAllocationFlags::PREFER_COMMITTED;
+pub(crate) const WITHIN_BUDGET: ResourceAllocationFlags = ResourceAllocationFlags::WITHIN_BUDGET;
 
 /// The algorithms of an allocator.
-pub(crate) const ALGORITHMS: [SuballocationAlgorithm; 4] = {
-    use SuballocationAlgorithm::{BuddySystem, Dedicated, Default, Slab};
-    [Default, Slab, BuddySystem, Dedicated]
-};
+pub(crate) const ALGORITHMS: [SuballocationAlgorithm; 4] =
+    [SuballocationAlgorithm::Default, Slab, BuddySystem, Dedicated];
 /// The algorithms of a pool.
-pub(crate) const POOL_ALGORITHMS: [SuballocationAlgorithm; 5] = {
-    use SuballocationAlgorithm::{BuddySystem, Dedicated, Default, Linear, Slab};
-    [Default, Slab, BuddySystem, Linear, Dedicated]
-};
+pub(crate) const POOL_ALGORITHMS: [SuballocationAlgorithm; 5] =
+    [SuballocationAlgorithm::Default, Slab, BuddySystem, Linear, Dedicated];
+
+pub(crate) const fn kib(kib: u64) -> ByteSize {
+    ByteSize::from_kib(kib)
+}
+
+pub(crate) const fn mib(mib: u64) -> ByteSize {
+    ByteSize::from_mib(mib)
+}
+
+pub(crate) const fn gib(gib: u64) -> ByteSize {
+    ByteSize::from_gib(gib)
+}
+
+/// Returns the description of a buffer.
+pub(crate) fn buffer_of(bytes: u64) -> D3D12_RESOURCE_DESC {
+    buffer_desc(ByteSize::new(bytes))
+}
 
 pub(crate) fn open(profile: &str) -> Instance {
     Instance::open(HostProfile::find(profile).expect("a profile of that name")).expect("a fresh instance")
@@ -58,7 +85,7 @@ pub(crate) fn allocator(gpu: &impl Opened, desc: ResourceAllocatorDesc) -> Resou
 /// Keeps empty heaps for long, however cheap the device's heaps are. By default a heap is kept by its price, which on
 /// other devices than the simulated GPU is a matter of time.
 pub(crate) fn keeping_empty_heaps(desc: ResourceAllocatorDesc) -> ResourceAllocatorDesc {
-    ResourceAllocatorDesc { empty_heap_policy: EmptyHeapPolicy::FewestHitches, ..desc }
+    ResourceAllocatorDesc { empty_heap_policy: FewestHitches, ..desc }
 }
 
 pub(crate) fn flagged(flags: ResourceAllocatorFlags) -> ResourceAllocatorDesc {
@@ -115,7 +142,7 @@ pub(crate) fn invalid<T: Debug>(result: Result<T, Error>, field: &str) -> Error 
 /// Returns the adapter's usage of this process in both segment groups.
 pub(crate) fn usage(gpu: &Instance) -> ByteSize {
     let of = |group| VideoMemoryInfo::query(&gpu.adapter, group).expect("answered").current_usage;
-    of(SegmentGroup::Local).checked_add(of(SegmentGroup::NonLocal)).expect("far from overflow")
+    of(LOCAL).checked_add(of(NON_LOCAL)).expect("far from overflow")
 }
 
 /// Returns the usage if the device is our runtime's, where nothing else is counted.
@@ -135,6 +162,22 @@ pub(crate) fn usage_of(gpu: &Instance, group: SegmentGroup) -> ByteSize {
     VideoMemoryInfo::query(&gpu.adapter, group).expect("answered").current_usage
 }
 
+pub(crate) fn in_default() -> ResourceAllocationDesc<'static> {
+    place(HeapType::Default, NONE)
+}
+
+pub(crate) fn in_upload() -> ResourceAllocationDesc<'static> {
+    place(HeapType::Upload, NONE)
+}
+
+pub(crate) fn in_readback() -> ResourceAllocationDesc<'static> {
+    place(HeapType::Readback, NONE)
+}
+
+pub(crate) fn in_gpu_upload() -> ResourceAllocationDesc<'static> {
+    place(HeapType::GpuUpload, NONE)
+}
+
 pub(crate) fn place(heap_type: HeapType, flags: ResourceAllocationFlags) -> ResourceAllocationDesc<'static> {
     ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(heap_type) }
 }
@@ -145,7 +188,7 @@ pub(crate) fn try_buffer(
     place: &ResourceAllocationDesc<'_>,
     size: u64,
 ) -> Result<ResourceAllocation, Error> {
-    allocator.create_resource(place, &buffer_desc(ByteSize::new(size)), COMMON, None)
+    allocator.create_resource(place, &buffer_of(size), COMMON, None)
 }
 
 pub(crate) fn buffer(
@@ -172,7 +215,7 @@ pub(crate) fn placement(allocation: &ResourceAllocation) -> Placement {
 
 /// Creates a buffer in a DEFAULT heap.
 pub(crate) fn local(allocator: &ResourceAllocator, size: u64) -> ResourceAllocation {
-    buffer(allocator, &HeapType::Default.into_place(), size)
+    buffer(allocator, &in_default(), size)
 }
 
 /// Returns the bytes of the heaps and committed resources of a heap type, which is CUSTOM for unified memory.

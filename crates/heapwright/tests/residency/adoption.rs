@@ -1,20 +1,10 @@
 //! Objects that a manager is given, whoever managed them before, and what it leaves when their residency heap is
 //! dropped.
 
-use heapwright::d3d12::*;
-use heapwright::residency::{
-    ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyList,
-    ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags,
-};
-use heapwright::*;
-use windows_core::Interface;
-
 use crate::faulty_device::{Call, Faults, Seen};
-use crate::gpu::{committed_buffer, open};
+use crate::gpu::*;
 use crate::pageables::{descriptor_heap, query_heap};
-use crate::scene::{Front, Scene, budget, mib, placed};
-
-const LOCAL: SegmentGroup = SegmentGroup::Local;
+use crate::scene::{Front, Scene, budget, placed};
 
 /// Keeps an object managed until it is dropped.
 trait Managed {
@@ -290,8 +280,8 @@ fn an_object_has_one_manager_at_a_time() {
     let allocator =
         ResourceAllocator::with_residency(&scene.device, None, Default::default(), &scene.manager);
     let allocator = allocator.expect("sound");
-    for flags in [ResourceAllocationFlags::empty(), ResourceAllocationFlags::ALWAYS_COMMITTED] {
-        let place = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Default) };
+    for flags in [NONE, COMMITTED] {
+        let place = ResourceAllocationDesc { flags, ..in_default() };
         let made = allocator.create(&place, buffer_desc(mib(1))).expect("there is room");
         let object = made.memory().expect("managed").pageable().clone();
         for way in ways(&object) {

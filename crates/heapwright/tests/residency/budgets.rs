@@ -2,15 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use heapwright::d3d12::*;
-use heapwright::residency::{PressureLevel, ResidencyHeapDesc, ResidencyManagerDesc, ResidencyManagerFlags};
-use heapwright::*;
-
 use crate::faulty_device::{Call, Faults};
 use crate::gpu::*;
-use crate::scene::{Front, Scene, Thing, budget, mib, until};
-
-const LOCAL: SegmentGroup = SegmentGroup::Local;
+use crate::scene::{Front, Scene, Thing, budget, until};
 
 /// Tested without any submission: the operating system sends a notification, and idle heaps are evicted.
 #[test]
@@ -191,7 +185,7 @@ fn unified_memory_has_one_budget() {
         assert_eq!(report.paged_in.bytes, stats.local.bytes_paged_in);
         assert_eq!(report.paged_out.bytes, stats.local.bytes_paged_out);
         assert!(report.paged_out.objects > 0, "8 MiB of 6");
-        let other = SegmentGroup::NonLocal;
+        let other = NON_LOCAL;
         assert_eq!(scene.manager.set_video_memory_reservation(other, mib(1)).expect("sound"), mib(0));
         let info = scene.manager.query_video_memory_info(other);
         assert_eq!((info.budget, info.current_usage), (mib(0), mib(0)), "no such group");
@@ -210,18 +204,18 @@ fn unified_memory_may_be_kept_apart() {
         Scene::on(open("uma"), Front::Plain, Faults::new(None, E_FAIL), desc).with_things(3);
     let of = |group| ResidencyHeapDesc { segment_group: group, ..Default::default() };
     for (key, heap_type, group) in [
-        (10, D3D12_HEAP_TYPE_UPLOAD, Some(SegmentGroup::NonLocal)),
+        (10, D3D12_HEAP_TYPE_UPLOAD, Some(NON_LOCAL)),
         (11, D3D12_HEAP_TYPE_UPLOAD, None),
         (12, D3D12_HEAP_TYPE_READBACK, None),
-        (13, D3D12_HEAP_TYPE_DEFAULT, Some(SegmentGroup::NonLocal)),
-        (14, D3D12_HEAP_TYPE_UPLOAD, Some(SegmentGroup::Local)),
+        (13, D3D12_HEAP_TYPE_DEFAULT, Some(NON_LOCAL)),
+        (14, D3D12_HEAP_TYPE_UPLOAD, Some(LOCAL)),
     ] {
         things.push(scene.try_thing(key, 1, heap_type, &of(group)).expect("there is room"));
     }
     let stats = scene.manager.stats();
     assert_eq!((stats.local.resident, stats.non_local.resident), (mib(4), mib(4)));
     scene.run(&queue, &[&scene.work(&things)]);
-    assert_eq!(scene.manager.evict_at_least(SegmentGroup::NonLocal, mib(2)), mib(2));
+    assert_eq!(scene.manager.evict_at_least(NON_LOCAL, mib(2)), mib(2));
     let stats = scene.manager.stats();
     assert_eq!((stats.local.resident, stats.non_local.resident), (mib(4), mib(2)));
     scene.run(&queue, &[&scene.work(&things)]);

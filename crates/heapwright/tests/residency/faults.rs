@@ -3,16 +3,11 @@
 //! After a failure the books are consistent and agree with D3D12, nothing of the call was executed, and the
 //! same call succeeds when repeated.
 
-use heapwright::d3d12::*;
-use heapwright::residency::{ResidencyHeapStatus, ResidencyManagerDesc, ResidencyManagerFlags};
-use heapwright::*;
 use windows_core::HRESULT;
 
 use crate::faulty_device::{Call, Faults};
 use crate::gpu::*;
-use crate::scene::{Front, Scene, Thing, Work, budget, mib};
-
-const LOCAL: SegmentGroup = SegmentGroup::Local;
+use crate::scene::{Front, Scene, Thing, Work, budget};
 
 /// Checks the error of a failed step and the state after it.
 fn check_failure(scene: &Scene, things: &[Thing], call: Call, error: &Error, hresult: HRESULT) {
@@ -206,7 +201,7 @@ fn a_reservation_of_one_group_changes_nothing_of_the_other() {
     let (scene, queue, things) = Scene::simulated(budget(8)).with_things(8);
     scene.manager.trim();
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(6)), mib(6));
-    scene.manager.set_video_memory_reservation(SegmentGroup::NonLocal, mib(1)).expect("answered");
+    scene.manager.set_video_memory_reservation(NON_LOCAL, mib(1)).expect("answered");
     scene.run(&queue, &[&scene.work(&things)]);
     assert_eq!(scene.manager.stats().submissions_over_budget, 0, "8 MiB of 8, and nobody else's");
     scene.end(things);

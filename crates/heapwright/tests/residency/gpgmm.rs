@@ -2,20 +2,10 @@
 //! of peers.md are among them (13, 15, 25, 26), except for the one command list per call.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-
-use heapwright::d3d12::*;
-use heapwright::residency::{
-    GroupBudgets, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManagerDesc,
-    ResidencyManagerFlags,
-};
-use heapwright::*;
 
 use crate::faulty_device::Call;
 use crate::gpu::*;
-use crate::scene::{Front, Scene, budget, budgets_of, mib, raw_heap, until};
-
-const LOCAL: SegmentGroup = SegmentGroup::Local;
+use crate::scene::{Front, Scene, budget, budgets_of, raw_heap, until};
 
 fn with_flags(flags: ResidencyHeapFlags) -> ResidencyHeapDesc {
     ResidencyHeapDesc { flags, ..Default::default() }
@@ -291,7 +281,7 @@ fn nothing_is_locked_while_a_lock_waits_for_the_gpu() {
 fn usage_does_not_wrap_below_a_reservation() {
     let (scene, queue, things) = Scene::new(ResidencyManagerDesc::default()).with_things(2);
     let whole = scene.manager.query_video_memory_info(LOCAL);
-    let gib = ByteSize::from_gib(4);
+    let gib = gib(4);
     assert_eq!(scene.manager.set_video_memory_reservation(LOCAL, gib).expect("within the half"), gib);
     let info = scene.manager.query_video_memory_info(LOCAL);
     assert_eq!((info.current_usage, info.current_reservation), (mib(2), gib));
@@ -335,7 +325,7 @@ fn what_is_said_to_be_evicted_is_paged_in() {
 #[test]
 fn what_is_created_between_notifications_counts_at_once() {
     let flags = ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES;
-    let budgets = GroupBudgets { local: mib(4), non_local: ByteSize::from_gib(1) };
+    let budgets = GroupBudgets { local: mib(4), non_local: gib(1) };
     let (scene, queue, things) =
         Scene::simulated(ResidencyManagerDesc { flags, ..budgets_of(budgets) }).with_things(20);
     assert!(scene.used() <= mib(4), "{}", scene.used());

@@ -1,21 +1,10 @@
 //! Misuse gives an error that names the object and the rule, and changes nothing.
 
 use std::ptr::null_mut;
-use std::time::Duration;
 
-use heapwright::d3d12::*;
-use heapwright::residency::{
-    GroupBudgets, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyList,
-    ResidencyManager, ResidencyManagerDesc,
-};
-use heapwright::*;
-use windows_core::Interface;
-
-use crate::gpu::{open, queue_of};
+use crate::gpu::*;
 use crate::pageables::query_heap;
-use crate::scene::{COPY, Scene, budget, mib, raw_heap};
-
-const LOCAL: SegmentGroup = SegmentGroup::Local;
+use crate::scene::{COPY, Scene, budget, raw_heap};
 
 #[track_caller]
 fn refused<T: std::fmt::Debug>(answer: Result<T, Error>, parts: &[&str]) {
@@ -197,9 +186,9 @@ fn descriptions_that_are_wrong() {
     assert!(error.to_string().contains("callback"), "{error}");
     assert_eq!(scene.manager.stats().current_heap_count, 0);
     // A size above the object's is no error, and counts.
-    let larger = ResidencyHeapDesc { size: ByteSize::from_kib(1100), ..Default::default() };
+    let larger = ResidencyHeapDesc { size: kib(1100), ..Default::default() };
     let counted = scene.manager.manage(&larger, &heap).expect("it is believed");
-    assert_eq!(scene.manager.stats().current_heap_usage, ByteSize::from_kib(1100));
+    assert_eq!(scene.manager.stats().current_heap_usage, kib(1100));
     drop(counted);
     // SAFETY: null is a documented error.
     let null = unsafe { ResidencyManager::from_raw(null_mut(), null_mut(), budget(8)) };

@@ -1,12 +1,7 @@
 //! Locks by many threads, names, and the lifetimes of managers, heaps and queues.
 
-use heapwright::d3d12::*;
-use heapwright::residency::{ResidencyHeapDesc, ResidencyManager};
-use heapwright::*;
-use windows_core::Interface;
-
-use crate::gpu::{open, queue_of};
-use crate::scene::{COPY, Scene, budget, mib, raw_heap};
+use crate::gpu::*;
+use crate::scene::{COPY, Scene, budget, raw_heap};
 
 /// Returns the reference count of an object.
 fn references(object: &impl Interface) -> u32 {
@@ -76,7 +71,7 @@ fn locks_of_many_threads_add_up() {
                     thing.heap.lock().expect("resident");
                     assert!(thing.is_resident());
                     assert!(thing.heap.unlock().expect("locked") >= 1);
-                    scene.manager.evict_at_least(SegmentGroup::Local, mib(1));
+                    scene.manager.evict_at_least(LOCAL, mib(1));
                     assert!(thing.is_resident(), "one lock is left");
                     thing.heap.unlock().expect("locked");
                 }

@@ -3,18 +3,11 @@
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
-
-use heapwright::d3d12::*;
-use heapwright::residency::PolicyKind;
-use heapwright::residency::{GroupBudgets, ResidencyHeapDesc, ResidencyList, ResidencyManagerDesc};
-use heapwright::*;
 
 use crate::counting_allocator::allocations;
 use crate::faulty_device::Call;
-use crate::scene::{Front, Scene, Thing, budget, budgets_of, mib, until};
-
-const LOCAL: SegmentGroup = SegmentGroup::Local;
+use crate::gpu::*;
+use crate::scene::{Front, Scene, Thing, budget, budgets_of, until};
 
 /// 4c, 1: each segment group has its own budget; free budget of one is not available to the other.
 #[test]
@@ -26,7 +19,7 @@ fn room_in_system_memory_is_no_room_in_video_memory() {
         assert!(scene.used() <= mib(2), "1 GiB of the other memory is free, and {} used", scene.used());
     }
     // The reverse.
-    let small = budgets_of(GroupBudgets { local: ByteSize::from_gib(1), non_local: mib(3) });
+    let small = budgets_of(GroupBudgets { local: gib(1), non_local: mib(3) });
     let other = Scene::simulated(small);
     let uploads: Vec<_> = (0..4).map(|key| other.non_local(key, 1)).collect();
     other.manager.trim();

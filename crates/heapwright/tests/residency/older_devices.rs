@@ -1,15 +1,9 @@
 //! Devices without `ID3D12Device3`, which make heaps resident before the call returns.
 
-use heapwright::d3d12::*;
-use heapwright::residency::{ResidencyManagerDesc, ResidencyManagerFlags};
-use heapwright::{Error, SegmentGroup};
-
 use crate::faults::fails_in_front;
 use crate::faulty_device::{Call, Faults};
 use crate::gpu::*;
-use crate::scene::{Front, Scene, Thing, budget, mib};
-
-const LOCAL: SegmentGroup = SegmentGroup::Local;
+use crate::scene::{Front, Scene, Thing, budget};
 
 fn pages(scene: Scene) {
     let queues = [scene.queue(), scene.queue()];

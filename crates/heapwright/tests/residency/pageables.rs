@@ -1,16 +1,8 @@
 //! Descriptor heaps, query heaps and committed resources.
 
-use heapwright::d3d12::*;
-use heapwright::residency::{
-    ResidencyHeapDesc, ResidencyHeapFlags, ResidencyHeapStatus, ResidencyManagerDesc,
-};
-use heapwright::*;
-
 use crate::faulty_device::Faults;
-use crate::gpu::{committed_buffer, open};
-use crate::scene::{Front, Scene, budget, mib};
-
-const LOCAL: SegmentGroup = SegmentGroup::Local;
+use crate::gpu::*;
+use crate::scene::{Front, Scene, budget};
 
 pub(crate) fn descriptor_heap(device: &ID3D12Device) -> ID3D12Pageable {
     let desc = D3D12_DESCRIPTOR_HEAP_DESC {
@@ -47,8 +39,8 @@ fn what_d3d12_does_not_report_must_be_described() {
     };
     for (heap_type, group) in [
         (D3D12_HEAP_TYPE_DEFAULT, LOCAL),
-        (D3D12_HEAP_TYPE_UPLOAD, SegmentGroup::NonLocal),
-        (D3D12_HEAP_TYPE_READBACK, SegmentGroup::NonLocal),
+        (D3D12_HEAP_TYPE_UPLOAD, NON_LOCAL),
+        (D3D12_HEAP_TYPE_READBACK, NON_LOCAL),
         (D3D12_HEAP_TYPE_GPU_UPLOAD, LOCAL),
     ] {
         let heap = scene.raw_heap(heap_type, 1, D3D12_HEAP_FLAG_NONE).expect("there is room");
@@ -57,7 +49,7 @@ fn what_d3d12_does_not_report_must_be_described() {
         assert_eq!((heap.info().alignment.get(), heap.info().status as u32), (65_536, 2), "{heap_type}");
         let resource = committed_buffer(device, heap_type, 100 << 10);
         let resource = manage(&none, &resource.into()).expect("it reports everything");
-        assert_eq!((resource.segment_group(), resource.size()), (group, ByteSize::from_kib(128)));
+        assert_eq!((resource.segment_group(), resource.size()), (group, kib(128)));
     }
     let descriptors = descriptor_heap(device);
     let group = "ResidencyHeapDesc::segment_group: a segment group is required for a descriptor heap";
@@ -69,7 +61,7 @@ fn what_d3d12_does_not_report_must_be_described() {
     let size = "ResidencyHeapDesc::size: a size is required for this query heap";
     starts(&local(ByteSize::ZERO, ResidencyHeapFlags::empty()), &query_heap(device), size);
     let mut reserved: Option<ID3D12Resource> = None;
-    let desc = buffer_desc(ByteSize::from_kib(64));
+    let desc = buffer_desc(kib(64));
     unsafe { device.CreateReservedResource(&desc, 0, None, &mut reserved) }.expect("it is supported");
     let reserved = reserved.expect("S_OK comes with a resource").into();
     starts(

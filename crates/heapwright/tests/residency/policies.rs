@@ -1,11 +1,9 @@
 //! Eviction policies in a manager.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use heapwright::residency::PolicyKind;
-use heapwright::residency::{ResidencyHeapDesc, ResidencyManagerDesc};
-
-use crate::scene::{LONG, Scene, Thing, budget, mib, until};
+use crate::gpu::*;
+use crate::scene::{LONG, Scene, Thing, budget, until};
 
 /// What was used once and long ago goes while there is room: one heap of the evict size at a time, at most once in 32
 /// submissions, until a twentieth of the budget is free.

@@ -1,16 +1,8 @@
 //! Device removal at every stage: no call hangs, errors report the removal, and everything can be dropped.
 
-use std::time::Duration;
-
-use heapwright::d3d12::*;
-use heapwright::residency::{ResidencyHeapDesc, ResidencyManagerDesc, ResidencyManagerFlags};
-use heapwright::{Error, SegmentGroup};
-
 use crate::faulty_device::Call;
 use crate::gpu::*;
-use crate::scene::{Front, Scene, budget, mib, until};
-
-const LOCAL: SegmentGroup = SegmentGroup::Local;
+use crate::scene::{Front, Scene, budget, until};
 
 fn fronts() -> [Front; 3] {
     [Front::Plain, Front::Newest, Front::First]

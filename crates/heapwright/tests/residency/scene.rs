@@ -2,19 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use heapwright::d3d12::*;
-use heapwright::residency::{
-    GroupBudgets, ResidencyHeap, ResidencyHeapDesc, ResidencyHeapInfo, ResidencyHeapStatus, ResidencyList,
-    ResidencyManager, ResidencyManagerDesc,
-};
-use heapwright::*;
-use heapwright_runtime::DeviceOptions;
-use windows_core::{HRESULT, Interface};
+use windows_core::HRESULT;
 
 use crate::faulty_device::{Call, Faults, inject, inject_adapter, inject_first, uncounted};
-use crate::gpu::{MIB, OwnGpu, committed_buffer, list_of, mapped, open, queue_of, state_in, usage_of};
+use crate::gpu::*;
 
 /// The type of all queues and lists.
 pub(crate) const COPY: D3D12_COMMAND_LIST_TYPE = D3D12_COMMAND_LIST_TYPE_COPY;
@@ -96,13 +89,9 @@ pub(crate) enum Front {
     First,
 }
 
-pub(crate) fn mib(mib: u64) -> ByteSize {
-    ByteSize::from_mib(mib)
-}
-
 /// A budget of `local` MiB of local memory, and ample non-local memory.
 pub(crate) fn budget(local: u64) -> ResidencyManagerDesc {
-    let budgets = GroupBudgets { local: mib(local), non_local: ByteSize::from_gib(1) };
+    let budgets = GroupBudgets { local: mib(local), non_local: gib(1) };
     budgets_of(budgets)
 }
 

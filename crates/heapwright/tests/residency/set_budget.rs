@@ -3,16 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use heapwright::d3d12::*;
-use heapwright::residency::{PressureLevel, ResidencyBudget, ResidencyManagerDesc, ResidencyManagerFlags};
-use heapwright::*;
-
 use crate::faulty_device::Faults;
-use crate::gpu::open;
-use crate::scene::{Front, Scene, Thing, budget, mib};
+use crate::gpu::*;
+use crate::scene::{Front, Scene, Thing, budget};
 
-const LOCAL: SegmentGroup = SegmentGroup::Local;
-const NON_LOCAL: SegmentGroup = SegmentGroup::NonLocal;
 const ZERO: ResidencyBudget = ResidencyBudget::Bytes(ByteSize::ZERO);
 
 fn set(scene: &Scene, group: SegmentGroup, budget: ResidencyBudget) {

@@ -5,14 +5,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use heapwright::ByteSize;
-use heapwright::d3d12::*;
-use heapwright::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
 use heapwright_d3d12::trim::*;
-use windows_core::Interface;
 
 use crate::faulty_device::Faults;
-use crate::gpu::open;
-use crate::scene::{Front, Scene, Thing, budget, mib, until};
+use crate::gpu::*;
+use crate::scene::{Front, Scene, Thing, budget, until};
 
 const PERIODIC: i32 = D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM;
 const RESTART: i32 = D3D12_TRIM_NOTIFICATION_FLAG_RESTART_PERIODIC_TRIM;
@@ -69,7 +66,7 @@ fn both_kinds_in_one_notification_both_reach_the_device_once() {
     let (scene, queue, things) = begin(hearing(), 6);
     scene.run(&queue, &[&scene.work(&things[2..])]);
     // Two are unused. The other half MiB is one of the rest, chosen by the policy.
-    tell(&scene, PERIODIC | TO_BUDGET, ByteSize::from_kib(2560));
+    tell(&scene, PERIODIC | TO_BUDGET, kib(2560));
     let evicted = evicted(&things);
     assert_eq!((&evicted[..2], evicted.len()), (&[0, 1][..], 3), "{evicted:?}");
     assert_eq!(scene.instance.residency().evict.objects, 3);

@@ -11,15 +11,10 @@ mod gpu;
 mod worker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use heapwright::residency::PolicyKind;
-use heapwright::residency::{ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags};
-use heapwright::{ByteSize, SegmentGroup, VideoMemoryInfo};
 use heapwright_runtime::SegmentGroup::Local;
-use heapwright_runtime::{DeviceOptions, Instance};
 
-use self::gpu::OwnGpu;
+use self::gpu::*;
 use self::worker::{ALWAYS_RESIDENT, LARGEST_SET, Shared, Worker};
 
 const THREADS: usize = 4;

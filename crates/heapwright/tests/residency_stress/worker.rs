@@ -2,13 +2,7 @@
 
 use std::collections::VecDeque;
 
-use heapwright::d3d12::*;
-use heapwright::residency::{ResidencyHeap, ResidencyHeapDesc, ResidencyList, ResidencyManager};
-use heapwright::{ByteSize, FenceValue, SegmentGroup, buffer_desc};
-use heapwright_runtime::Instance;
-use windows_core::Interface;
-
-use crate::gpu::{committed_buffer, list_of, queue_of};
+use crate::gpu::*;
 
 /// Bytes of one copy; a buffer is treated as a row of such cells.
 const CELL: u64 = 32;
@@ -83,11 +77,8 @@ impl Buffer {
             Alignment: 0,
             Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS | flags,
         };
-        let residency = ResidencyHeapDesc {
-            segment_group: Some(SegmentGroup::Local),
-            size: ByteSize::new(size),
-            ..Default::default()
-        };
+        let residency =
+            ResidencyHeapDesc { segment_group: Some(LOCAL), size: ByteSize::new(size), ..Default::default() };
         let heap = manager
             .create_heap(&residency, || {
                 let mut heap: Option<ID3D12Heap> = None;
@@ -103,7 +94,7 @@ impl Buffer {
             device.CreatePlacedResource(
                 &d3d12,
                 0,
-                &buffer_desc(ByteSize::new(size)),
+                &buffer_of(size),
                 D3D12_RESOURCE_STATE_COMMON,
                 None,
                 &mut resource,

@@ -1,7 +1,5 @@
 //! A limit that is a share of the budget of each segment group.
 
-use heapwright::residency::ResidencyManagerDesc;
-use heapwright::*;
 use heapwright_runtime::SegmentGroup as Group;
 
 use crate::gpu::*;
@@ -11,7 +9,7 @@ fn share(share_of_budget: f64) -> ResourceAllocatorDesc {
 }
 
 fn upload() -> ResourceAllocationDesc<'static> {
-    HeapType::Upload.into_place()
+    in_upload()
 }
 
 /// Allocates pieces of 4 MiB until none is left, and returns them with the last error.
@@ -31,11 +29,11 @@ fn fill(
 #[test]
 fn a_refusal_names_the_share_the_budget_and_what_is_held() {
     let gpu = open("discrete");
-    gpu.set_budget(Group::Local, ByteSize::from_mib(64));
+    gpu.set_budget(Group::Local, mib(64));
     let allocator = allocator(&gpu, share(0.5));
-    let (held, error) = fill(&allocator, &HeapType::Default.into_place());
+    let (held, error) = fill(&allocator, &in_default());
     assert_eq!(held.len(), 8);
-    assert_eq!(allocator.reserved(), ByteSize::from_mib(32));
+    assert_eq!(allocator.reserved(), mib(32));
     assert!(error.is_out_of_memory() && error.is_over_budget(), "{error}");
     let says = "would exceed 0.5 of the local budget of 64.00 MiB (32.00 MiB reserved)";
     assert!(error.to_string().contains(says), "{error}");
@@ -43,18 +41,15 @@ fn a_refusal_names_the_share_the_budget_and_what_is_held() {
     assert_eq!(error.to_string().matches("64.00 MiB").count(), 1, "{error}");
     let committed = try_buffer(&allocator, &place(HeapType::Default, COMMITTED), 64 * KIB);
     assert!(refused(committed, Error::is_over_budget).to_string().contains(says));
-    refused(
-        allocator.probe(&HeapType::Default.into_place(), buffer_desc(ByteSize::from_mib(4))),
-        Error::is_over_budget,
-    );
+    refused(allocator.probe(&in_default(), buffer_desc(mib(4))), Error::is_over_budget);
     // System memory has a budget of its own.
     buffer(&allocator, &upload(), 64 * MIB);
     // It is the budget at that time.
-    gpu.set_budget(Group::Local, ByteSize::from_mib(128));
-    let more = fill(&allocator, &HeapType::Default.into_place()).0;
+    gpu.set_budget(Group::Local, mib(128));
+    let more = fill(&allocator, &in_default()).0;
     assert_eq!(allocator.reserved().get() - held_in(&allocator, HeapType::Upload).get(), 64 * MIB);
-    gpu.set_budget(Group::Local, ByteSize::from_mib(8));
-    refused(try_buffer(&allocator, &HeapType::Default.into_place(), 4 * MIB), Error::is_over_budget);
+    gpu.set_budget(Group::Local, mib(8));
+    refused(try_buffer(&allocator, &in_default(), 4 * MIB), Error::is_over_budget);
     drop((held, more));
     assert_returns_everything(&allocator, &gpu);
 }
@@ -62,44 +57,41 @@ fn a_refusal_names_the_share_the_budget_and_what_is_held() {
 #[test]
 fn the_heap_types_of_a_segment_group_share_it() {
     let gpu = open("uma");
-    gpu.set_budget(Group::Local, ByteSize::from_mib(64));
+    gpu.set_budget(Group::Local, mib(64));
     let allocator = allocator(&gpu, share(0.75));
     let (uploads, _) = fill(&allocator, &upload());
     assert_eq!(uploads.len(), 12);
-    refused(try_buffer(&allocator, &HeapType::Default.into_place(), 64 * KIB), Error::is_over_budget);
+    refused(try_buffer(&allocator, &in_default(), 64 * KIB), Error::is_over_budget);
     // Empty heaps of another type make way.
     drop(uploads);
     assert!(!allocator.reserved().is_zero());
-    assert_eq!(fill(&allocator, &HeapType::Default.into_place()).0.len(), 12);
+    assert_eq!(fill(&allocator, &in_default()).0.len(), 12);
 }
 
 #[test]
 fn each_of_nested_allocators_has_a_share() {
     let gpu = open("discrete");
-    gpu.set_budget(Group::Local, ByteSize::from_mib(64));
-    let parent = allocator(
-        &gpu,
-        ResourceAllocatorDesc { empty_heap_policy: EmptyHeapPolicy::SegmentedPool, ..share(0.5) },
-    );
+    gpu.set_budget(Group::Local, mib(64));
+    let parent = allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy: SegmentedPool, ..share(0.5) });
     let child = parent.create_nested(share(0.25)).expect("sound");
-    let of_child = fill(&child, &HeapType::Default.into_place()).0;
-    assert_eq!((of_child.len(), child.reserved()), (4, ByteSize::from_mib(16)));
-    let of_parent = fill(&parent, &HeapType::Default.into_place()).0;
-    assert_eq!(parent.reserved(), ByteSize::from_mib(32));
+    let of_child = fill(&child, &in_default()).0;
+    assert_eq!((of_child.len(), child.reserved()), (4, mib(16)));
+    let of_parent = fill(&parent, &in_default()).0;
+    assert_eq!(parent.reserved(), mib(32));
     drop(of_parent);
     // An empty heap of the parent would exceed the child's share.
-    refused(try_buffer(&child, &HeapType::Default.into_place(), 4 * MIB), Error::is_over_budget);
+    refused(try_buffer(&child, &in_default(), 4 * MIB), Error::is_over_budget);
     drop(of_child);
-    assert_eq!(fill(&child, &HeapType::Default.into_place()).0.len(), 4);
+    assert_eq!(fill(&child, &in_default()).0.len(), 4);
 }
 
 #[test]
 fn with_a_residency_manager_the_share_is_of_its_budget() {
     let gpu = open("discrete");
-    let manager = ResidencyManagerDesc { max_budget: ByteSize::from_mib(64), ..Default::default() };
+    let manager = ResidencyManagerDesc { max_budget: mib(64), ..Default::default() };
     let made = ResourceAllocator::with_new_residency(&gpu.device, Some(&gpu.adapter), share(0.5), manager);
     let (allocator, _manager) = made.expect("sound");
-    let (held, error) = fill(&allocator, &HeapType::Default.into_place());
+    let (held, error) = fill(&allocator, &in_default());
     assert_eq!(held.len(), 8, "{error}");
 }
 

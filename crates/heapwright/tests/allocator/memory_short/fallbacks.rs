@@ -1,15 +1,12 @@
 //! A request that is refused, or served by a later placement, releases nothing in vain.
 
 use heapwright::report::HeapTypeName;
-use heapwright::*;
 use heapwright_runtime::{Instance, SegmentGroup as Group};
 
 use crate::faulty_device::{Call, faulty_first};
 use crate::gpu::*;
-use heapwright::d3d12::*;
 
-const PREFERRED: ResourceAllocationFlags = ResourceAllocationFlags::PREFER_COMMITTED;
-const WITHIN_BUDGET: ResourceAllocationFlags = ResourceAllocationFlags::WITHIN_BUDGET;
+const PREFERRED: ResourceAllocationFlags = PREFER_COMMITTED;
 
 /// Creates an allocator that keeps what becomes empty.
 fn keeping(gpu: &Instance, desc: ResourceAllocatorDesc) -> ResourceAllocator {
@@ -36,10 +33,10 @@ fn share(share_of_budget: f64) -> ResourceAllocatorDesc {
 fn leave_caches(allocator: &ResourceAllocator, pool: &Pool) {
     let mut live = Vec::new();
     for heap_type in HeapType::ALL {
-        live.push(buffer(allocator, &heap_type.into_place(), MIB));
+        live.push(buffer(allocator, &place(heap_type, NONE), MIB));
         live.push(buffer(allocator, &place(heap_type, WITHIN), 1000));
     }
-    live.push(create(allocator, &HeapType::Default.into_place(), &texture(512, 512)));
+    live.push(create(allocator, &in_default(), &texture(512, 512)));
     live.push(buffer(allocator, &in_pool(pool), MIB));
     live.push(local(allocator, 1000));
 }
@@ -55,9 +52,9 @@ fn heaps_of(allocators: &[&ResourceAllocator]) -> Vec<(HeapTypeName, ByteSize)> 
 /// Every request that cannot succeed, whatever it lacks, leaves all heaps.
 #[test]
 fn a_refused_request_releases_nothing() {
-    let group_budget = |gpu: &Instance, mib| {
-        gpu.set_budget(Group::Local, ByteSize::from_mib(mib));
-        gpu.set_budget(Group::NonLocal, ByteSize::from_mib(mib));
+    let group_budget = |gpu: &Instance, size| {
+        gpu.set_budget(Group::Local, mib(size));
+        gpu.set_budget(Group::NonLocal, mib(size));
     };
     let obstacles: [(ResourceAllocatorDesc, ResourceAllocationFlags); 4] = [
         (all_types(64 * MIB), NONE),
@@ -80,7 +77,7 @@ fn a_refused_request_releases_nothing() {
             let before = heaps_of(&[&allocator, &nested]);
             // More than all limits; and more than what is left, with everything that is empty.
             for size in [200 * MIB, 57 * MIB] {
-                for flags in [NONE, OWN, COMMITTED, PREFERRED, ResourceAllocationFlags::NEVER_FALLBACK] {
+                for flags in [NONE, OWN, COMMITTED, PREFERRED, NEVER_FALLBACK] {
                     for heap_type in [
                         HeapType::Default.into(),
                         HeapType::Upload.into(),
@@ -94,7 +91,7 @@ fn a_refused_request_releases_nothing() {
                             ..ResourceAllocationDesc::new(heap_type)
                         };
                         let what = format!("{number}, {profile}, {size}, {flags:?}, {heap_type}");
-                        let probed = allocator.probe(&place, buffer_desc(ByteSize::new(size)));
+                        let probed = allocator.probe(&place, buffer_of(size));
                         assert!(probed.is_err(), "{what}: {probed:?}");
                         let error = try_buffer(&allocator, &place, size).expect_err("it cannot fit");
                         assert!(error.is_over_budget(), "{what}: {error}");
@@ -103,14 +100,10 @@ fn a_refused_request_releases_nothing() {
                 }
                 let pooled = ResourceAllocationDesc { flags: *extra, ..in_pool(&pool) };
                 try_buffer(&allocator, &pooled, size).expect_err("it cannot fit");
-                let held = place(HeapType::Upload, ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
+                let held = place(HeapType::Upload, NEVER_ALLOCATE_HEAP);
                 try_buffer(&allocator, &held, size).expect_err("no heap is so large");
                 if extra.is_empty() {
-                    let desc = PoolDesc {
-                        heap_size: Some(ByteSize::from_mib(19)),
-                        min_heap_count: 4,
-                        ..Default::default()
-                    };
+                    let desc = PoolDesc { heap_size: Some(mib(19)), min_heap_count: 4, ..Default::default() };
                     allocator.create_pool(desc).expect_err("the third heap cannot fit");
                 }
                 assert!(heaps_of(&[&allocator, &nested]) == before, "{number}, {profile}, {size}");
@@ -134,11 +127,11 @@ fn a_preferred_committed_resource_leaves_the_heap_that_serves_it_instead() {
             (0..2).map(|_| buffer(&allocator, &place(HeapType::Default, OWN), 64 * MIB)).collect();
         drop((0..4).map(|_| local(&allocator, 16 * MIB)).collect::<Vec<_>>());
         let held = allocator.reserved();
-        gpu.set_budget(Group::Local, ByteSize::from_mib(100));
+        gpu.set_budget(Group::Local, mib(100));
         let mut made = Vec::new();
         for flags in [PREFERRED, NONE, PREFERRED] {
             let place = place(HeapType::Default, flags | extra);
-            let probed = allocator.probe(&place, buffer_desc(ByteSize::from_mib(16))).expect("held");
+            let probed = allocator.probe(&place, buffer_desc(mib(16))).expect("held");
             assert_eq!(
                 (probed.decision.placement, probed.memory),
                 (Placement::SharedHeap, PredictedMemory::Held)
@@ -155,7 +148,7 @@ fn a_preferred_committed_resource_leaves_the_heap_that_serves_it_instead() {
 fn a_preferred_heap_type_at_its_limit_leaves_the_heaps_of_the_next() {
     for extra in [NONE, WITHIN, OWN] {
         let gpu = open("discrete");
-        let limits = HeapLimits { gpu_upload: Some(ByteSize::from_mib(8)), ..Default::default() };
+        let limits = HeapLimits { gpu_upload: Some(mib(8)), ..Default::default() };
         let allocator = keeping(&gpu, with_limits(limits));
         let live = buffer(&allocator, &place(HeapType::GpuUpload, OWN), 8 * MIB);
         drop(buffer(&allocator, &place(HeapType::Upload, extra), 1000));
@@ -178,17 +171,17 @@ fn a_preferred_heap_type_at_its_limit_leaves_the_heaps_of_the_next() {
 /// Requests beyond a limit once a frame cost no heap of another type.
 #[test]
 fn requests_beyond_a_limit_leave_the_heaps_of_other_types() {
-    for (flags, policy) in [NONE, COMMITTED, PREFERRED, OWN].into_iter().flat_map(|flags| {
-        [EmptyHeapPolicy::Default, EmptyHeapPolicy::FewestHitches].map(|policy| (flags, policy))
-    }) {
+    for (flags, policy) in [NONE, COMMITTED, PREFERRED, OWN]
+        .into_iter()
+        .flat_map(|flags| [EmptyHeapPolicy::Default, FewestHitches].map(|policy| (flags, policy)))
+    {
         let gpu = open("discrete");
-        let limits = HeapLimits { default: Some(ByteSize::from_mib(64)), ..Default::default() };
+        let limits = HeapLimits { default: Some(mib(64)), ..Default::default() };
         let desc = ResourceAllocatorDesc { empty_heap_policy: policy, ..with_limits(limits) };
         let allocator = allocator(&gpu, desc);
         let mut created = Vec::new();
         for _ in 0..20 {
-            let frame: Vec<_> =
-                (0..10).map(|_| buffer(&allocator, &HeapType::Upload.into_place(), MIB)).collect();
+            let frame: Vec<_> = (0..10).map(|_| buffer(&allocator, &in_upload(), MIB)).collect();
             drop(frame);
             try_buffer(&allocator, &place(HeapType::Default, flags), 65 * MIB).expect_err("beyond the limit");
             allocator.end_frame();
@@ -203,7 +196,7 @@ fn requests_beyond_a_limit_leave_the_heaps_of_other_types() {
 fn what_the_device_lacks_releases_nothing_of_another_segment_group() {
     let gpu = open("discrete-2gib");
     let allocator = keeping(&gpu, ResourceAllocatorDesc::default());
-    let upload = buffer(&allocator, &HeapType::Upload.into_place(), MIB);
+    let upload = buffer(&allocator, &in_upload(), MIB);
     let of_local = local(&allocator, 512 * MIB);
     let live: Vec<_> =
         std::iter::from_fn(|| try_buffer(&allocator, &place(HeapType::Default, OWN), 64 * MIB).ok())
@@ -242,17 +235,14 @@ fn a_placement_that_the_device_refuses_leaves_the_memory_of_the_next() {
 #[test]
 fn a_part_beyond_its_limit_creates_no_backing_buffer() {
     let gpu = open("cache-coherent-uma");
-    let limits = HeapLimits {
-        upload: Some(ByteSize::new(600)),
-        default: Some(ByteSize::from_kib(256)),
-        ..Default::default()
-    };
+    let limits =
+        HeapLimits { upload: Some(ByteSize::new(600)), default: Some(kib(256)), ..Default::default() };
     let flags = ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY;
     let allocator = keeping(&gpu, ResourceAllocatorDesc { flags, limits, ..Default::default() });
-    drop(create(&allocator, &HeapType::Default.into_place(), &texture(128, 128)));
+    drop(create(&allocator, &in_default(), &texture(128, 128)));
     let before = heaps_of(&[&allocator]);
     let part = place(HeapType::Upload, WITHIN);
-    assert!(allocator.probe(&part, buffer_desc(ByteSize::new(1000))).is_err());
+    assert!(allocator.probe(&part, buffer_of(1000)).is_err());
     let error = try_buffer(&allocator, &part, 1000).expect_err("beyond the limit");
     assert!(error.is_over_budget(), "{error}");
     assert!(heaps_of(&[&allocator]) == before, "{error}");
@@ -268,9 +258,9 @@ fn only_what_counts_is_released() {
     drop(buffer(&allocator, &place(HeapType::Readback, WITHIN), 1000));
     drop(local(&allocator, MIB));
     let others = [HeapType::Readback, HeapType::Default].map(|heap_type| held_in(&allocator, heap_type));
-    assert!(held_in(&allocator, HeapType::Upload) > ByteSize::from_mib(10), "a backing buffer is kept");
+    assert!(held_in(&allocator, HeapType::Upload) > mib(10), "a backing buffer is kept");
     let made = buffer(&allocator, &place(HeapType::Upload, COMMITTED), 6 * MIB);
-    assert_eq!(held_in(&allocator, HeapType::Upload), ByteSize::from_mib(16));
+    assert_eq!(held_in(&allocator, HeapType::Upload), mib(16));
     assert_eq!(
         [HeapType::Readback, HeapType::Default].map(|heap_type| held_in(&allocator, heap_type)),
         others

@@ -1,13 +1,10 @@
 //! When memory is short, free ranges are used before a request is refused, and empty heaps are released.
 
+use crate::gpu::*;
+
 mod budget_share;
 mod fallbacks;
 mod near_limits;
-
-use crate::gpu::*;
-use heapwright::d3d12::*;
-use heapwright::*;
-use heapwright_runtime::Instance;
 
 fn local_usage(gpu: &Instance) -> u64 {
     usage_of(gpu, SegmentGroup::Local).get()
@@ -24,7 +21,7 @@ fn try_texture(
 #[test]
 fn what_is_free_in_heaps_is_used_when_the_device_is_full() {
     let (gpu, allocator) = with_allocator(open("discrete-2gib"));
-    let place = HeapType::Default.into_place();
+    let place = in_default();
     let mut held: Vec<_> = std::iter::from_fn(|| try_buffer(&allocator, &place, 300 * KIB).ok()).collect();
     held = held.into_iter().skip(1).step_by(2).collect();
     let free = allocator.reserved().get() - allocator.stats().used.get();
@@ -49,10 +46,10 @@ fn within_budget_gives_back_what_exceeds_it_at_once() {
         let allocator = with_flags(&gpu, flags);
         let held: Vec<_> = (0..32).map(|_| local(&allocator, 100 * MIB)).collect();
         drop(held);
-        assert!(allocator.reserved() > ByteSize::from_mib(3000), "empty heaps are held");
-        gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(500));
-        let within = place(HeapType::Default, ResourceAllocationFlags::WITHIN_BUDGET);
-        refused(allocator.probe(&within, buffer_desc(ByteSize::from_mib(150))), Error::is_over_budget);
+        assert!(allocator.reserved() > mib(3000), "empty heaps are held");
+        gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(500));
+        let within = place(HeapType::Default, WITHIN_BUDGET);
+        refused(allocator.probe(&within, buffer_desc(mib(150))), Error::is_over_budget);
         let made = try_buffer(&allocator, &within, 150 * MIB).expect("what is empty goes back");
         assert!(local_usage(&gpu) <= 500 * MIB, "{} are in use", ByteSize::new(local_usage(&gpu)));
         drop(made);
@@ -64,11 +61,9 @@ fn within_budget_gives_back_what_exceeds_it_at_once() {
 
 #[test]
 fn empty_heaps_of_pools_and_nested_allocators_make_way_too() {
-    for algorithm in
-        [SuballocationAlgorithm::Default, SuballocationAlgorithm::Dedicated, SuballocationAlgorithm::Slab]
-    {
+    for algorithm in [SuballocationAlgorithm::Default, Dedicated, Slab] {
         let gpu = open("discrete");
-        gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(1000));
+        gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
         let allocator = usual(&gpu);
         let desc = with_algorithm(algorithm);
         let child = allocator.create_nested(desc).expect("sound");
@@ -79,12 +74,10 @@ fn empty_heaps_of_pools_and_nested_allocators_make_way_too() {
         drop((0..3).map(|_| local(&child, 90 * MIB)).collect::<Vec<_>>());
         drop((0..3).map(|_| buffer(&child, &in_pool(&nested_pool), 90 * MIB)).collect::<Vec<_>>());
         let held: Vec<_> = (0..15)
-            .map(|_| {
-                try_texture(&allocator, &HeapType::Default.into_place(), &texture(4096, 4096)).expect("room")
-            })
+            .map(|_| try_texture(&allocator, &in_default(), &texture(4096, 4096)).expect("room"))
             .collect();
         let usage = ByteSize::new(local_usage(&gpu));
-        assert!(usage <= ByteSize::from_mib(1000), "{usage} with {algorithm:?}");
+        assert!(usage <= mib(1000), "{usage} with {algorithm:?}");
         drop(held);
     }
 }
@@ -92,7 +85,7 @@ fn empty_heaps_of_pools_and_nested_allocators_make_way_too() {
 #[test]
 fn committed_resources_make_empty_heaps_go_as_well() {
     let gpu = open("discrete");
-    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(1000));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
     let allocator = usual(&gpu);
     drop((0..9).map(|_| local(&allocator, 100 * MIB)).collect::<Vec<_>>());
     let committed = place(HeapType::Default, COMMITTED);
@@ -104,7 +97,7 @@ fn committed_resources_make_empty_heaps_go_as_well() {
 #[test]
 fn new_heaps_are_no_larger_than_the_budget_left() {
     let gpu = open("discrete");
-    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(64));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(64));
     let allocator = usual(&gpu);
     let large = local(&allocator, 63 * MIB + 192 * KIB);
     let small: Vec<_> = (0..260).map(|_| local(&allocator, 3 * KIB)).collect();
@@ -123,7 +116,7 @@ fn heaps_of_their_own_do_not_pile_up() {
         let gpu = open("discrete");
         for flags in [ResourceAllocatorFlags::empty(), ResourceAllocatorFlags::NEVER_OVER_ALLOCATE] {
             let allocator = with_flags(&gpu, flags);
-            for flag in [OWN, ResourceAllocationFlags::NEVER_RESIDENT] {
+            for flag in [OWN, NEVER_RESIDENT] {
                 let alone = place(HeapType::Default, flag);
                 for _ in 0..200 {
                     drop(buffer(&allocator, &alone, size));
@@ -131,7 +124,7 @@ fn heaps_of_their_own_do_not_pile_up() {
                 assert!(allocator.reserved() <= ByteSize::new(2 * size), "{} are held", allocator.reserved());
                 assert!(allocator.stats().heaps_created <= 2, "{:?}", allocator.stats());
             }
-            let never = OWN | ResourceAllocationFlags::NEVER_ALLOCATE_HEAP;
+            let never = OWN | NEVER_ALLOCATE_HEAP;
             buffer(&allocator, &place(HeapType::Default, never), size);
             assert_returns_everything(&allocator, &gpu);
         }
@@ -140,18 +133,14 @@ fn heaps_of_their_own_do_not_pile_up() {
 
 #[test]
 fn pooled_heaps_of_other_algorithms_do_not_pile_up() {
-    for suballocation_algorithm in [SuballocationAlgorithm::Dedicated, SuballocationAlgorithm::Slab] {
+    for suballocation_algorithm in [Dedicated, Slab] {
         let gpu = open("discrete");
         let allocator = allocator(&gpu, with_algorithm(suballocation_algorithm));
         for number in 1..200_u64 {
             drop(local(&allocator, (number * 7919 % 97 + 1) * MIB));
         }
         let held = allocator.reserved();
-        assert!(
-            held <= ByteSize::from_mib(2 * 128),
-            "{held} with {:?}",
-            allocator.desc().suballocation_algorithm
-        );
+        assert!(held <= mib(2 * 128), "{held} with {:?}", allocator.desc().suballocation_algorithm);
         assert_returns_everything(&allocator, &gpu);
     }
 }

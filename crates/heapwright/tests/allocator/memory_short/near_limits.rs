@@ -2,15 +2,12 @@
 
 use std::sync::Mutex;
 
-use heapwright::d3d12::*;
-use heapwright::*;
 use heapwright_intercept::{intercept, method};
 use heapwright_runtime::SegmentGroup as Group;
-use windows_core::Interface;
 
 use crate::gpu::*;
 
-const SHARED: ResourceAllocationFlags = ResourceAllocationFlags::NEVER_FALLBACK;
+const SHARED: ResourceAllocationFlags = NEVER_FALLBACK;
 const OWN_HEAP: ResourceAllocationFlags = OWN.union(SHARED);
 
 fn limited(limit: u64) -> ResourceAllocatorDesc {
@@ -50,7 +47,7 @@ fn a_pooled_heap_that_is_too_large_is_used_or_released() {
     for flags in [ResourceAllocatorFlags::NEVER_OVER_ALLOCATE, ResourceAllocatorFlags::empty()] {
         for algorithm in ALGORITHMS {
             let gpu = open("discrete");
-            let empty_heap_policy = EmptyHeapPolicy::SegmentedPool;
+            let empty_heap_policy = SegmentedPool;
             let desc = ResourceAllocatorDesc {
                 flags,
                 empty_heap_policy,
@@ -70,13 +67,8 @@ fn a_pooled_heap_that_is_too_large_is_used_or_released() {
 /// The heap of an unused backing buffer leaves at once where no empty heap is kept, which counts as well.
 #[test]
 fn unused_backing_buffers_make_way_under_every_policy() {
-    for empty_heap_policy in [
-        EmptyHeapPolicy::Default,
-        EmptyHeapPolicy::LeastMemory,
-        EmptyHeapPolicy::FewestHitches,
-        EmptyHeapPolicy::SegmentedPool,
-        EmptyHeapPolicy::FixedPool,
-    ] {
+    for empty_heap_policy in [EmptyHeapPolicy::Default, LeastMemory, FewestHitches, SegmentedPool, FixedPool]
+    {
         for kind in [SHARED, OWN_HEAP, COMMITTED] {
             let gpu = open("discrete");
             let allocator =
@@ -86,7 +78,7 @@ fn unused_backing_buffers_make_way_under_every_policy() {
             let used = usage_of(&gpu, SegmentGroup::NonLocal);
             assert!(!used.is_zero(), "{empty_heap_policy:?}: the backing buffer is held");
             gpu.set_budget(Group::NonLocal, used);
-            let within = kind | ResourceAllocationFlags::WITHIN_BUDGET;
+            let within = kind | WITHIN_BUDGET;
             let made = try_buffer(&allocator, &upload(within), used.get());
             drop(made.unwrap_or_else(|error| panic!("{empty_heap_policy:?}, {kind:?}: {error}")));
         }
@@ -95,7 +87,7 @@ fn unused_backing_buffers_make_way_under_every_policy() {
 
 #[test]
 fn releasing_counts_the_heaps_of_unused_backing_buffers() {
-    for empty_heap_policy in [EmptyHeapPolicy::Default, EmptyHeapPolicy::FixedPool] {
+    for empty_heap_policy in [EmptyHeapPolicy::Default, FixedPool] {
         let gpu = open("discrete");
         let allocator = allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy, ..Default::default() });
         drop(buffer(&allocator, &place(HeapType::Upload, WITHIN), 1000));
@@ -121,11 +113,9 @@ fn each_algorithm_creates_smaller_heaps_near_a_limit() {
 fn never_over_allocate_releases_no_empty_heap() {
     use SuballocationAlgorithm::{Default as Sets, Slab};
     let sizes = [4 * MIB, 9 * MIB, 20 * MIB, 48 * MIB];
-    for (algorithm, empty_heap_policy) in [
-        (Sets, EmptyHeapPolicy::Default),
-        (Sets, EmptyHeapPolicy::SegmentedPool),
-        (Slab, EmptyHeapPolicy::Default),
-    ] {
+    for (algorithm, empty_heap_policy) in
+        [(Sets, EmptyHeapPolicy::Default), (Sets, SegmentedPool), (Slab, EmptyHeapPolicy::Default)]
+    {
         let gpu = open("discrete");
         let desc = ResourceAllocatorDesc {
             flags: ResourceAllocatorFlags::NEVER_OVER_ALLOCATE,
@@ -150,7 +140,7 @@ fn never_over_allocate_releases_no_empty_heap() {
 #[test]
 fn memory_that_is_being_created_counts_within_a_budget() {
     let gpu = open("discrete");
-    gpu.set_budget(Group::Local, ByteSize::from_mib(10));
+    gpu.set_budget(Group::Local, mib(10));
     let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
     let meanwhile: &'static Mutex<_> = Box::leak(Box::new(Mutex::new(Some(allocator.clone()))));
     let device: ID3D12Device14 = gpu.device.cast().expect("the runtime has the newest device interface");

@@ -5,15 +5,13 @@
 mod model;
 
 use heapwright::d3d12::ID3D12Resource;
-use heapwright::{EmptyHeapPolicy, ResourceAllocatorFlags, ResourceKind, SuballocationAlgorithm};
 use heapwright_runtime::aliasing::AliasingTracking;
-use heapwright_runtime::{DeviceOptions, HostProfile, Instance};
 use proptest::prelude::*;
 use proptest::strategy::{BoxedStrategy, Strategy};
 
 use self::model::{Contents, Kind, Program, Request, Setup, Step};
 use crate::copying_queue;
-use crate::gpu::{ALGORITHMS, POOL_ALGORITHMS};
+use crate::gpu::*;
 
 fn sizes() -> BoxedStrategy<u64> {
     prop_oneof![
@@ -96,10 +94,10 @@ fn setup() -> impl Strategy<Value = Setup> {
     ];
     let policy = prop_oneof![
         4 => Just(EmptyHeapPolicy::Default),
-        2 => Just(EmptyHeapPolicy::LeastMemory),
-        1 => Just(EmptyHeapPolicy::FewestHitches),
-        1 => Just(EmptyHeapPolicy::SegmentedPool),
-        1 => Just(EmptyHeapPolicy::FixedPool),
+        2 => Just(LeastMemory),
+        1 => Just(FewestHitches),
+        1 => Just(SegmentedPool),
+        1 => Just(FixedPool),
     ];
     let limit = || prop_oneof![Just(None), (1_u16..160).prop_map(Some), (100_u16..4000).prop_map(Some)];
     let share = prop_oneof![3 => Just(None), 1 => (1_u8..=100).prop_map(Some)];
@@ -123,8 +121,8 @@ fn setup_of_any_algorithm() -> impl Strategy<Value = Setup> {
     (setup(), algorithms).prop_map(|(setup, (algorithm, pool_algorithm))| {
         // Of dedicated heaps each has its own size, and that of a buddy system is a power of two.
         let pools = setup.pools.map(|(size, least, most)| match pool_algorithm {
-            SuballocationAlgorithm::Dedicated => (0, 0, most),
-            SuballocationAlgorithm::BuddySystem => (size.next_power_of_two() & !1, least, most),
+            Dedicated => (0, 0, most),
+            BuddySystem => (size.next_power_of_two() & !1, least, most),
             _ => (size, least, most),
         });
         Setup { algorithm, pool_algorithm, pools, ..setup }

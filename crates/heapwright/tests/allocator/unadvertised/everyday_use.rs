@@ -1,12 +1,6 @@
 //! Every use of an allocator, once: all placements, pools, parts, imports, deferred frees, moves,
 //! statistics.
 
-use std::time::Duration;
-
-use heapwright::d3d12::*;
-use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc, DefragmentationState};
-use heapwright::*;
-
 use crate::gpu::*;
 
 /// Uses allocators of many kinds on a device, and returns the number of allocations made.
@@ -23,9 +17,7 @@ pub(crate) fn use_everything(device: &ID3D12Device, adapter: Option<&IDXGIAdapte
         let desc = flagged(flags);
         made += use_allocator(device, &ResourceAllocator::new(device, adapter, desc).expect("sound"));
     }
-    for suballocation_algorithm in
-        [SuballocationAlgorithm::Slab, SuballocationAlgorithm::BuddySystem, SuballocationAlgorithm::Dedicated]
-    {
+    for suballocation_algorithm in [Slab, BuddySystem, Dedicated] {
         let desc = with_algorithm(suballocation_algorithm);
         let allocator = ResourceAllocator::new(device, adapter, desc).expect("sound");
         made += use_allocator(device, &allocator.create_nested(Default::default()).expect("sound"));
@@ -56,7 +48,7 @@ fn use_allocator(device: &ID3D12Device, allocator: &ResourceAllocator) -> usize 
 /// Returns the heap types that the device has.
 fn heap_types(allocator: &ResourceAllocator) -> impl Iterator<Item = HeapType> {
     let of = |heap_type| {
-        let desc = ResourceDesc::new(&buffer_desc(ByteSize::new(1)));
+        let desc = ResourceDesc::new(&buffer_of(1));
         allocator.probe(&ResourceAllocationDesc::new(heap_type), desc).is_ok()
     };
     let found = HeapType::ALL.map(|heap_type| (heap_type, of(heap_type)));
@@ -72,10 +64,10 @@ fn buffers(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
             WITHIN,
             OWN,
             COMMITTED,
-            ResourceAllocationFlags::PREFER_COMMITTED,
-            ResourceAllocationFlags::NEVER_RESIDENT,
-            ResourceAllocationFlags::NEVER_FALLBACK,
-            ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP,
+            PREFER_COMMITTED,
+            NEVER_RESIDENT,
+            NEVER_FALLBACK,
+            ALWAYS_PREFETCH_HEAP,
         ] {
             for size in [1, 100, 5000, 70 * KIB, 3 * MIB] {
                 let mut made = buffer(allocator, &place(heap_type, flags), size);
@@ -90,7 +82,7 @@ fn buffers(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
             }
         }
         for uses in [BufferUses::CONSTANT_BUFFER, BufferUses::VERTEX_BUFFER | BufferUses::INDEX_BUFFER] {
-            held.push(buffer(allocator, &ResourceAllocationDesc { uses, ..heap_type.into_place() }, 600));
+            held.push(buffer(allocator, &ResourceAllocationDesc { uses, ..place(heap_type, NONE) }, 600));
         }
     }
     let preferred = ResourceAllocationDesc {
@@ -106,16 +98,15 @@ fn buffers(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
         }
     }
     let padding = ByteSize::new(4096);
-    let padded =
-        ResourceAllocationDesc { extra_required_resource_padding: padding, ..HeapType::Default.into_place() };
+    let padded = ResourceAllocationDesc { extra_required_resource_padding: padding, ..in_default() };
     if !allocator.desc().flags.contains(ResourceAllocatorFlags::ALWAYS_COMMITTED) {
         held.push(buffer(allocator, &padded, 1000));
     }
     let unordered = D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS;
-    let desc = D3D12_RESOURCE_DESC { Flags: unordered, ..buffer_desc(ByteSize::new(1000)) };
-    held.push(create(allocator, &HeapType::Default.into_place(), &desc));
-    let aligned = D3D12_RESOURCE_DESC { Alignment: 64 * KIB, ..buffer_desc(ByteSize::new(1000)) };
-    held.push(create(allocator, &HeapType::Default.into_place(), &aligned));
+    let desc = D3D12_RESOURCE_DESC { Flags: unordered, ..buffer_of(1000) };
+    held.push(create(allocator, &in_default(), &desc));
+    let aligned = D3D12_RESOURCE_DESC { Alignment: 64 * KIB, ..buffer_of(1000) };
+    held.push(create(allocator, &in_default(), &aligned));
     for made in &mut held {
         made.set_debug_name("a buffer").expect("named");
     }
@@ -154,30 +145,23 @@ fn textures(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
 fn pools(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
     let mut held = Vec::new();
     let pools = [
-        (PoolDesc::default(), buffer_desc(ByteSize::new(1000))),
+        (PoolDesc::default(), buffer_of(1000)),
         (
             PoolDesc {
                 extra_heap_flags: D3D12_HEAP_FLAG_CREATE_NOT_ZEROED,
                 residency_priority: Some(D3D12_RESIDENCY_PRIORITY_HIGH),
-                heap_size: Some(ByteSize::from_mib(1)),
+                heap_size: Some(mib(1)),
                 min_heap_count: 1,
                 ..Default::default()
             },
-            buffer_desc(ByteSize::new(5000)),
+            buffer_of(5000),
         ),
         (PoolDesc { resources: ResourceKind::Textures, ..Default::default() }, texture(256, 256)),
         (
             PoolDesc { resources: ResourceKind::RenderTargets, multisampled: true, ..Default::default() },
             target(256, 256, 4),
         ),
-        (
-            PoolDesc {
-                algorithm: SuballocationAlgorithm::Linear,
-                heap_size: Some(ByteSize::from_mib(1)),
-                ..Default::default()
-            },
-            buffer_desc(ByteSize::new(5000)),
-        ),
+        (PoolDesc { algorithm: Linear, heap_size: Some(mib(1)), ..Default::default() }, buffer_of(5000)),
     ];
     for (desc, resource) in pools {
         let pool = new_pool(allocator, desc);
@@ -189,7 +173,7 @@ fn pools(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
 
 fn import(device: &ID3D12Device, allocator: &ResourceAllocator) -> ResourceAllocation {
     let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_UPLOAD, ..Default::default() };
-    let (desc, state) = (buffer_desc(ByteSize::new(3000)), D3D12_RESOURCE_STATE_GENERIC_READ);
+    let (desc, state) = (buffer_of(3000), D3D12_RESOURCE_STATE_GENERIC_READ);
     let mut theirs: Option<ID3D12Resource> = None;
     // SAFETY: the device is live, the descriptions outlive the call, and the result has the requested interface.
     unsafe {
@@ -216,10 +200,10 @@ fn free_later(device: &ID3D12Device, allocator: &ResourceAllocator, held: &mut V
 
 /// Moves allocations without copying, as contents are tested elsewhere. Returns the number of allocations.
 fn move_some(allocator: &ResourceAllocator) -> usize {
-    let descs = [buffer_desc(ByteSize::new(40_000)), texture(128, 128), target(128, 128, 1)];
+    let descs = [buffer_of(40_000), texture(128, 128), target(128, 128, 1)];
     let mut held: Vec<_> = (0..240_u64)
         .map(|number| {
-            let place = ResourceAllocationDesc { user_data: number, ..HeapType::Default.into_place() };
+            let place = ResourceAllocationDesc { user_data: number, ..in_default() };
             let desc = &descs[usize::try_from(number % 3).expect("small")];
             Some(create(allocator, &place, desc))
         })

@@ -1,9 +1,5 @@
 //! The runtime's profile with `ID3D12Device` alone, E_NOTIMPL for later features, and no adapter.
 
-use heapwright::d3d12::*;
-use heapwright::*;
-use heapwright_runtime::{HostProfile, Instance};
-
 use super::everyday_use::use_everything;
 use crate::gpu::*;
 use crate::log_lines::warnings;
@@ -56,13 +52,13 @@ fn unsupported(result: Result<impl std::fmt::Debug, Error>, named: &str) {
 #[test]
 fn what_needs_more_is_refused_with_what_it_needs() {
     let (gpu, allocator) = without_adapter();
-    let local = HeapType::Default.into_place();
-    let (small, image) = (buffer_desc(ByteSize::new(1000)), ResourceDesc::new(&texture(64, 64)));
-    let within = place(HeapType::Default, ResourceAllocationFlags::WITHIN_BUDGET);
+    let local = in_default();
+    let (small, image) = (buffer_of(1000), ResourceDesc::new(&texture(64, 64)));
+    let within = place(HeapType::Default, WITHIN_BUDGET);
     let error = refused(try_buffer(&allocator, &within, 100), Error::is_invalid_argument);
     assert!(error.to_string().contains("adapter"), "{error}");
 
-    unsupported(try_buffer(&allocator, &HeapType::GpuUpload.into_place(), 100), "GPU_UPLOAD");
+    unsupported(try_buffer(&allocator, &in_gpu_upload(), 100), "GPU_UPLOAD");
     let pool = PoolDesc { heap_type: HeapType::GpuUpload, ..Default::default() };
     unsupported(allocator.create_pool(pool), "GPU_UPLOAD");
 
@@ -109,14 +105,14 @@ fn flags_that_the_device_does_not_know_are_left_out_with_a_warning() {
 #[test]
 fn without_an_adapter_numbers_are_those_of_the_allocator() {
     let (gpu, allocator) = without_adapter();
-    let held = [local(&allocator, 3 * MIB), buffer(&allocator, &HeapType::Upload.into_place(), 2 * MIB)];
+    let held = [local(&allocator, 3 * MIB), buffer(&allocator, &in_upload(), 2 * MIB)];
     let stats = allocator.stats();
     assert_eq!(stats.reserved, usage(&gpu), "though it cannot ask");
-    assert_eq!(held_in(&allocator, HeapType::Default), usage_of(&gpu, SegmentGroup::Local));
+    assert_eq!(held_in(&allocator, HeapType::Default), usage_of(&gpu, LOCAL));
     assert!(!allocator.resource_allocation_support().is_resource_allocation_within_coherent);
     assert_eq!(allocator.report().device.description, "unknown adapter");
     // An out-of-memory error omits numbers that are unknown.
-    refused(try_buffer(&allocator, &HeapType::Default.into_place(), 5 << 30), Error::is_out_of_memory);
+    refused(try_buffer(&allocator, &in_default(), 5 << 30), Error::is_out_of_memory);
     drop(held);
     assert_returns_everything(&allocator, &gpu);
 }

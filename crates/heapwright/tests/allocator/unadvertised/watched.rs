@@ -1,7 +1,5 @@
 //! Devices that hide features, interfaces or both.
 
-use heapwright::d3d12::*;
-use heapwright::*;
 use heapwright_runtime::HostProfile;
 
 use super::everyday_use::use_everything;
@@ -36,9 +34,9 @@ fn interfaces_and_features_are_asked_for_when_an_allocator_is_made_and_never_aga
         let allocator = ResourceAllocator::new(&gpu.device, None, Default::default()).expect("sound");
         let asked = watched.questions();
         assert!(asked > 12, "{asked}: numbered interfaces and features");
-        let resource = ResourceDesc::new(&buffer_desc(ByteSize::new(1000)));
+        let resource = ResourceDesc::new(&buffer_of(1000));
         let held: Vec<_> = [HeapType::Default, HeapType::Upload, HeapType::Readback]
-            .map(|heap_type| allocator.create(&heap_type.into_place(), resource).expect("there is room"))
+            .map(|heap_type| allocator.create(&place(heap_type, NONE), resource).expect("there is room"))
             .into();
         // SAFETY: neither allocation of the resource is mapped.
         let imported =
@@ -80,7 +78,7 @@ fn layouts_and_castable_formats_need_their_features() {
         let gpu = open("discrete");
         let watched = watch(&gpu.device, hides);
         let allocator = ResourceAllocator::new(&gpu.device, None, Default::default()).expect("sound");
-        let local = HeapType::Default.into_place();
+        let local = in_default();
         for (resource, needs) in
             [(in_layout, "EnhancedBarriersSupported"), (castable, "RelaxedFormatCastingSupported")]
         {
@@ -101,6 +99,6 @@ fn bits_of_zero_are_no_answer() {
     let _watched = watch(&gpu.device, Hides::ADDRESS_BITS);
     let allocator = ResourceAllocator::new(&gpu.device, None, Default::default()).expect("sound");
     drop(local(&allocator, 100 * MIB));
-    let error = try_buffer(&allocator, &HeapType::Default.into_place(), 1 << 60).expect_err("too large");
+    let error = try_buffer(&allocator, &in_default(), 1 << 60).expect_err("too large");
     assert!(error.is_invalid_argument() || error.is_out_of_memory(), "{error}");
 }

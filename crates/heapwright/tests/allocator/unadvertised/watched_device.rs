@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use heapwright::d3d12::generations::NUMBERED_DEVICES;
-use heapwright::d3d12::*;
 use heapwright_intercept::{Methods, intercept, method};
 use windows_core::{IUnknown, Interface};
+
+use crate::gpu::*;
 
 /// The capabilities that a device hides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +101,7 @@ impl Watch {
 /// Watches a device of the runtime from now on.
 pub(crate) fn watch(device: &ID3D12Device, hides: Hides) -> &'static Watch {
     let newest: ID3D12Device14 = device.cast().expect("the runtime has the newest device interface");
-    let caps = heapwright::DeviceCaps::query(device).expect("a sound device");
+    let caps = DeviceCaps::query(device).expect("a sound device");
     // Objects may outlive the test.
     let watch: &'static Watch = Box::leak(Box::new(Watch {
         hides,

@@ -2,14 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use heapwright::d3d12::*;
-use heapwright::residency::ResidencyManagerFlags;
-use heapwright::*;
-
 use super::scene::{Scene, Setup, is_locked, is_resident};
 use crate::gpu::*;
-
-const WITHIN_BUDGET: ResourceAllocationFlags = ResourceAllocationFlags::WITHIN_BUDGET;
 
 #[test]
 fn empty_heaps_are_released_while_heaps_in_use_are_evicted() {
@@ -21,7 +15,7 @@ fn empty_heaps_are_released_while_heaps_in_use_are_evicted() {
         drop(make(32));
         scene.allocator.end_frame();
         let empty = scene.allocator.stats().free_heap_usage;
-        assert_eq!(empty, ByteSize::from_mib(kept), "budget of {budget_mib} MiB");
+        assert_eq!(empty, mib(kept), "budget of {budget_mib} MiB");
         drop(made);
         scene.end();
     }
@@ -131,12 +125,12 @@ fn empty_heaps_go_before_live_ones() {
     let live = scene.alone(4);
     // Kept as an empty heap, which was used later than the live one.
     drop(scene.alone(4));
-    assert_eq!(scene.allocator.reserved(), ByteSize::from_mib(8));
+    assert_eq!(scene.allocator.reserved(), mib(8));
     let texture_like =
         try_buffer(&scene.allocator, &place(HeapType::GpuUpload, OWN), 4 << 20).expect("there is room");
     assert_eq!(texture_like.memory().expect("managed").segment_group(), SegmentGroup::Local);
     assert!(is_resident(&live), "the empty heap was enough");
-    assert_eq!(scene.allocator.reserved(), ByteSize::from_mib(8), "it went back to the device");
+    assert_eq!(scene.allocator.reserved(), mib(8), "it went back to the device");
     drop((live, texture_like));
     scene.end();
 }
@@ -144,13 +138,13 @@ fn empty_heaps_go_before_live_ones() {
 #[test]
 fn the_operating_systems_budget_counts_without_an_override() {
     let scene = Scene::new(Setup { manager: ResidencyManagerFlags::ALWAYS_IN_BUDGET, ..Setup::default() });
-    scene.gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(20));
+    scene.gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(20));
     scene.manager.trim();
     let made: Vec<_> = (0..8).map(|_| scene.alone(4)).collect();
     assert!(scene.used_mib() <= 19, "{} MiB of 95 % of 20", scene.used_mib());
     assert!(made.iter().any(is_resident));
     // Half of the budget is given to another process.
-    scene.gpu.set_budget(heapwright_runtime::SegmentGroup::Local, ByteSize::from_mib(10));
+    scene.gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(10));
     scene.manager.trim();
     assert!(scene.used_mib() <= 9, "{} MiB of 95 % of 10", scene.used_mib());
     drop(made);
@@ -167,7 +161,7 @@ fn what_may_never_be_needed_evicts_nothing() {
             made
         })
         .collect();
-    let flags = ResourceAllocationFlags::ALWAYS_PREFETCH_HEAP;
+    let flags = ALWAYS_PREFETCH_HEAP;
     let more: Vec<_> = (0..2).map(|_| scene.try_alone(1, flags).expect("there is room")).collect();
     let evicted = live.iter().chain(&more).filter(|made| !is_resident(made)).count();
     assert_eq!(evicted, 1, "for the ninth, and not for a tenth");
@@ -179,11 +173,8 @@ fn what_may_never_be_needed_evicts_nothing() {
 fn a_probe_knows_what_could_be_evicted() {
     let scene = Scene::of_mib(4);
     let idle = scene.alone(4);
-    let desc = ResourceAllocationDesc {
-        flags: WITHIN_BUDGET | OWN,
-        ..ResourceAllocationDesc::new(HeapType::Default)
-    };
-    let resource = ResourceDesc::new(&buffer_desc(ByteSize::from_mib(2)));
+    let desc = ResourceAllocationDesc { flags: WITHIN_BUDGET | OWN, ..in_default() };
+    let resource = ResourceDesc::new(&buffer_desc(mib(2)));
     scene.allocator.probe(&desc, resource).expect("what is idle can go");
     assert!(is_resident(&idle), "a probe changes nothing");
     idle.memory().expect("managed").lock().expect("resident");
@@ -203,37 +194,35 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
     locked.memory().expect("managed").lock().expect("there is room");
     let probe = |flags| {
         let flags = flags | OWN;
-        let desc = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Default) };
-        let resource = ResourceDesc::new(&buffer_desc(ByteSize::from_mib(1)));
+        let desc = ResourceAllocationDesc { flags, ..in_default() };
+        let resource = ResourceDesc::new(&buffer_desc(mib(1)));
         let probed = scene.allocator.probe(&desc, resource).map(|probe| probe.memory);
         let made = scene.allocator.create(&desc, resource).map(drop);
         assert_eq!(probed.is_ok(), made.is_ok(), "{probed:?} and {made:?}");
         probed.expect("nothing is needed for it")
     };
-    let new = PredictedMemory::NewHeap(ByteSize::from_mib(1));
+    let new = PredictedMemory::NewHeap(mib(1));
     assert_eq!(probe(NONE), new);
     assert_eq!(probe(COMMITTED), new);
     drop(locked);
     scene.end();
 
-    let allocator =
-        ResourceAllocatorDesc { empty_heap_policy: EmptyHeapPolicy::SegmentedPool, ..Default::default() };
+    let allocator = ResourceAllocatorDesc { empty_heap_policy: SegmentedPool, ..Default::default() };
     let scene = Scene::new(Setup { allocator, ..Setup::default() });
     drop(scene.alone(1));
     let probe = |flags| {
-        let desc =
-            ResourceAllocationDesc { flags: flags | OWN, ..ResourceAllocationDesc::new(HeapType::Default) };
-        let resource = ResourceDesc::new(&buffer_desc(ByteSize::from_mib(1)));
+        let desc = ResourceAllocationDesc { flags: flags | OWN, ..in_default() };
+        let resource = ResourceDesc::new(&buffer_desc(mib(1)));
         scene.allocator.probe(&desc, resource).expect("there is room").memory
     };
     assert_eq!(probe(NONE), PredictedMemory::Held);
-    assert_eq!(probe(ResourceAllocationFlags::NEVER_RESIDENT), new, "what is held is managed");
+    assert_eq!(probe(NEVER_RESIDENT), new, "what is held is managed");
     scene.end();
 }
 
 #[test]
 fn limits_hold_beside_the_budget() {
-    let limits = HeapLimits { default: Some(ByteSize::from_mib(3)), ..Default::default() };
+    let limits = HeapLimits { default: Some(mib(3)), ..Default::default() };
     let allocator = with_limits(limits);
     let scene = Scene::new(Setup { budget_mib: Some(2), allocator, ..Setup::default() });
     let made: Vec<_> = (0..3).map(|_| scene.alone(1)).collect();

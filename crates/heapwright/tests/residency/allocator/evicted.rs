@@ -1,8 +1,5 @@
 //! Heaps that are created evicted.
 
-use heapwright::residency::ResidencyHeapStatus;
-use heapwright::*;
-
 use super::scene::{Scene, Setup, is_locked, is_resident, status};
 use crate::gpu::*;
 
@@ -35,7 +32,7 @@ fn what_begins_evicted_is_paged_in_by_its_first_use() {
     memory.lock().expect("made resident");
     assert!(is_locked(&fresh) && is_resident(&fresh));
     assert_eq!(memory.unlock().expect("locked"), 0);
-    assert_eq!(scene.manager.stats().local.resident, ByteSize::from_mib(5));
+    assert_eq!(scene.manager.stats().local.resident, mib(5));
     refused(memory.unlock(), Error::is_invalid_argument);
     drop((made, fresh));
     scene.end();
@@ -68,14 +65,14 @@ fn a_heap_that_begins_evicted_evicts_nothing() {
     let pool = scene
         .allocator
         .create_pool(PoolDesc {
-            extra_heap_flags: d3d12::D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT,
-            heap_size: Some(ByteSize::from_mib(2)),
+            extra_heap_flags: D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT,
+            heap_size: Some(mib(2)),
             min_heap_count: 3,
             ..Default::default()
         })
         .expect("nothing is needed for it");
     assert!(resident.iter().all(is_resident));
-    assert_eq!(scene.manager.stats().of(SegmentGroup::Local).evicted, ByteSize::from_mib(6));
+    assert_eq!(scene.manager.stats().of(LOCAL).evicted, mib(6));
     drop((pool, resident));
     scene.end();
 }

@@ -1,9 +1,5 @@
 //! Failing calls of the device.
 
-use heapwright::d3d12::*;
-use heapwright::residency::{GroupBudgets, ResidencyHeapStatus, ResidencyManager, ResidencyManagerDesc};
-use heapwright::*;
-use heapwright_runtime::Instance;
 use windows_core::HRESULT;
 
 use crate::faulty_device::{Call, Faults, inject};
@@ -20,7 +16,7 @@ fn scene(call: Call, hresult: HRESULT, flags: ResourceAllocatorFlags) -> Scene {
     let gpu = open("discrete");
     let faults = Faults::new(Some(call), hresult);
     let device = inject(&gpu.device, &faults);
-    let budgets = GroupBudgets { local: ByteSize::from_mib(8), non_local: ByteSize::from_mib(8) };
+    let budgets = GroupBudgets { local: mib(8), non_local: mib(8) };
     let budget_override = Some(budgets);
     let desc = ResidencyManagerDesc { budget_override, ..Default::default() };
     let allocator_desc = flagged(flags);
@@ -32,8 +28,8 @@ fn scene(call: Call, hresult: HRESULT, flags: ResourceAllocatorFlags) -> Scene {
 
 impl Scene {
     fn make(&self, flags: ResourceAllocationFlags) -> Result<ResourceAllocation, Error> {
-        let desc = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Default) };
-        self.allocator.create_resource(&desc, &buffer_desc(ByteSize::from_mib(1)), COMMON, None)
+        let desc = ResourceAllocationDesc { flags, ..in_default() };
+        self.allocator.create_resource(&desc, &buffer_desc(mib(1)), COMMON, None)
     }
 
     fn end(self) {
@@ -52,7 +48,7 @@ fn a_refused_creation_leaves_nothing_in_the_books() {
         for hresult in [E_OUTOFMEMORY, E_INVALIDARG, DXGI_ERROR_DEVICE_REMOVED] {
             let scene = scene(call, hresult, ResourceAllocatorFlags::empty());
             scene.faults.fail_all();
-            let flags = flags | ResourceAllocationFlags::NEVER_FALLBACK;
+            let flags = flags | NEVER_FALLBACK;
             let error = scene.make(flags).expect_err("the device refuses");
             assert_eq!(error.is_out_of_memory(), hresult == E_OUTOFMEMORY, "{error}");
             assert_eq!(error.is_device_removed(), hresult == DXGI_ERROR_DEVICE_REMOVED, "{error}");
@@ -60,7 +56,7 @@ fn a_refused_creation_leaves_nothing_in_the_books() {
             scene.faults.disarm();
             // The budget reserved for the failed request is available again, in full.
             let made: Vec<_> = (0..8).map(|_| scene.make(flags).expect("there is room")).collect();
-            assert_eq!(scene.manager.stats().local.resident, ByteSize::from_mib(8));
+            assert_eq!(scene.manager.stats().local.resident, mib(8));
             drop(made);
             scene.end();
         }
@@ -71,7 +67,7 @@ fn a_refused_creation_leaves_nothing_in_the_books() {
 fn a_resource_that_was_not_placed_leaves_its_heap_managed() {
     let scene = scene(Call::CreatePlacedResource, E_OUTOFMEMORY, ResourceAllocatorFlags::empty());
     scene.faults.fail_all();
-    let error = scene.make(OWN | ResourceAllocationFlags::NEVER_FALLBACK).expect_err("the device refuses");
+    let error = scene.make(OWN | NEVER_FALLBACK).expect_err("the device refuses");
     assert_eq!(error.hresult(), E_FAIL, "as NEVER_FALLBACK has it: {error}");
     scene.faults.disarm();
     let made = scene.make(OWN).expect("there is room");

@@ -2,11 +2,8 @@
 //! without a name.
 
 use heapwright::d3d12::names::WKPDID_D3DDebugObjectNameW;
-use heapwright::d3d12::*;
-use heapwright::residency::PolicyKind;
-use heapwright::*;
 
-use super::scene::{MIB, Scene, Setup, is_locked, is_resident};
+use super::scene::{Scene, Setup, is_locked, is_resident};
 use crate::gpu::*;
 
 /// Creates allocations that get the same memory, one after the other.
@@ -32,20 +29,20 @@ fn kinds() -> Vec<Kind> {
     };
     let by =
         |suballocation_algorithm| ResourceAllocatorDesc { suballocation_algorithm, ..Default::default() };
-    let pool = PoolDesc { heap_size: Some(ByteSize::from_mib(1)), ..Default::default() };
+    let pool = PoolDesc { heap_size: Some(mib(1)), ..Default::default() };
     vec![
         kind("own heap", OWN, MIB),
         kind("shared heap", NONE, MIB / 4),
         kind("slot of a slab", NONE, 1000),
         Kind { heap_type: HeapType::Upload, ..kind("part of a buffer", WITHIN, 1000) },
-        Kind { desc: by(SuballocationAlgorithm::Slab), ..kind("slab", NONE, 1000) },
-        Kind { desc: by(SuballocationAlgorithm::Slab), ..kind("own heap beside slabs", OWN, MIB) },
-        Kind { desc: by(SuballocationAlgorithm::BuddySystem), ..kind("buddy", NONE, 1000) },
-        Kind { desc: by(SuballocationAlgorithm::Dedicated), ..kind("dedicated", NONE, MIB) },
+        Kind { desc: by(Slab), ..kind("slab", NONE, 1000) },
+        Kind { desc: by(Slab), ..kind("own heap beside slabs", OWN, MIB) },
+        Kind { desc: by(BuddySystem), ..kind("buddy", NONE, 1000) },
+        Kind { desc: by(Dedicated), ..kind("dedicated", NONE, MIB) },
         Kind { pool: Some(pool.clone()), ..kind("heap of a pool", NONE, MIB / 4) },
         Kind { pool: Some(pool), ..kind("own heap of a pool", OWN, MIB) },
         Kind {
-            pool: Some(PoolDesc { algorithm: SuballocationAlgorithm::Linear, ..Default::default() }),
+            pool: Some(PoolDesc { algorithm: Linear, ..Default::default() }),
             ..kind("linear heap", NONE, 1000)
         },
         Kind { is_nested: true, ..kind("heap of a relative", NONE, MIB / 4) },
@@ -79,8 +76,8 @@ fn assert_new(scene: &Scene, allocation: &ResourceAllocation, what: &str) {
     let other = scene.alone(1);
     scene.touch(&[&other]);
     scene.touch(&[allocation]);
-    if memory.segment_group() == SegmentGroup::Local {
-        scene.manager.evict_at_least(SegmentGroup::Local, ByteSize::new(1));
+    if memory.segment_group() == LOCAL {
+        scene.manager.evict_at_least(LOCAL, ByteSize::new(1));
         assert!(is_resident(allocation) && !is_resident(&other), "{what}: its priority is low");
     }
     scene.manager.evict_at_least(memory.segment_group(), ByteSize::MAX);
@@ -102,7 +99,7 @@ fn the_next_owner_finds_the_memory_as_new() {
             };
             let state =
                 if heap_type == HeapType::Upload { D3D12_RESOURCE_STATE_GENERIC_READ } else { COMMON };
-            let desc = buffer_desc(ByteSize::new(bytes));
+            let desc = buffer_of(bytes);
             allocator.create_resource(&place, &desc, state, None).expect("there is room")
         };
         let first = make(&scene.allocator);
@@ -147,7 +144,7 @@ fn the_priority_is_that_of_the_pool_again() {
     let pool = scene.allocator.create_pool(desc).expect("sound");
     let make = || {
         let place = ResourceAllocationDesc { pool: Some(&pool), flags: OWN, ..Default::default() };
-        scene.allocator.create(&place, buffer_desc(ByteSize::from_mib(1))).expect("there is room")
+        scene.allocator.create(&place, buffer_desc(mib(1))).expect("there is room")
     };
     let first = make();
     first.memory().expect("managed").set_residency_priority(D3D12_RESIDENCY_PRIORITY_MAXIMUM).expect("sound");
@@ -156,7 +153,7 @@ fn the_priority_is_that_of_the_pool_again() {
     let usual = scene.alone(1);
     scene.touch(&[&usual]);
     scene.touch(&[&again]);
-    scene.manager.evict_at_least(SegmentGroup::Local, ByteSize::new(1));
+    scene.manager.evict_at_least(LOCAL, ByteSize::new(1));
     assert!(is_resident(&usual) && !is_resident(&again));
 }
 
@@ -205,7 +202,7 @@ fn a_mapping_keeps_its_lock() {
 fn the_holder_of_a_move_uses_its_target() {
     use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
     let scene = Scene::of_mib(64);
-    let place = ResourceAllocationDesc::new(HeapType::Default);
+    let place = in_default();
     let mut made: Vec<_> =
         (0..64).map(|_| try_buffer(&scene.allocator, &place, 256 << 10).expect("there is room")).collect();
     let mut number = 0;
@@ -214,9 +211,8 @@ fn the_holder_of_a_move_uses_its_target() {
         number % 8 == 1
     });
     let mut run = scene.allocator.defragment(DefragmentationDesc::default()).expect("the usual heaps");
-    let moves = run
-        .step(DefragmentationBudget { time: std::time::Duration::from_secs(3600), ..Default::default() })
-        .moves;
+    let moves =
+        run.step(DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() }).moves;
     assert!(!moves.is_empty(), "there is something to move");
     for planned in &moves {
         planned.destination_memory().expect("managed").lock().expect("resident");

@@ -1,33 +1,28 @@
 //! Mapped allocations are resident.
 
-use heapwright::d3d12::*;
-use heapwright::residency::ResidencyHeapStatus;
-use heapwright::residency::{GroupBudgets, ResidencyManagerDesc};
-use heapwright::*;
-
 use super::scene::{Scene, Setup, is_locked, is_resident, status};
 use crate::gpu::*;
 
 #[test]
 fn mapping_makes_resident_what_is_evicted() {
     let gpu = open("discrete");
-    let budgets = GroupBudgets { local: ByteSize::from_gib(1), non_local: ByteSize::from_mib(4) };
+    let budgets = GroupBudgets { local: gib(1), non_local: mib(4) };
     let desc = ResidencyManagerDesc { budget_override: Some(budgets), ..Default::default() };
     let (allocator, manager) =
         ResourceAllocator::with_new_residency(&gpu.device, Some(&gpu.adapter), Default::default(), desc)
             .expect("sound");
     let flags = OWN;
-    let desc = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Upload) };
+    let desc = ResourceAllocationDesc { flags, ..in_upload() };
     let make = || {
         let state = D3D12_RESOURCE_STATE_GENERIC_READ;
-        allocator.create_resource(&desc, &buffer_desc(ByteSize::from_mib(1)), state, None).expect("room")
+        allocator.create_resource(&desc, &buffer_desc(mib(1)), state, None).expect("room")
     };
     let mut made: Vec<_> = (0..8).map(|_| make()).collect();
     assert_eq!(manager.stats().non_local.evicted_count, 4);
     for (number, allocation) in (0_u8..).zip(&mut made) {
         allocation.map().expect("made resident").write(5, &[number]).expect("inside");
         assert!(is_resident(allocation) && !is_locked(allocation));
-        assert!(manager.stats().non_local.resident <= ByteSize::from_mib(4));
+        assert!(manager.stats().non_local.resident <= mib(4));
     }
     for (number, allocation) in (0_u8..).zip(&mut made) {
         let mut byte = [0];
@@ -86,7 +81,7 @@ fn what_is_destroyed_takes_no_lock_of_others_along() {
     let mut mapping = mapped.map().expect("it can be");
     drop(beside);
     assert_eq!(scene.manager.stats().non_local.locked_count, 1, "the mapping's");
-    scene.manager.evict_at_least(SegmentGroup::NonLocal, ByteSize::from_gib(1));
+    scene.manager.evict_at_least(NON_LOCAL, gib(1));
     mapping.write(0, &[1, 2, 3]).expect("inside");
     drop(mapping);
     assert_eq!(scene.manager.stats().non_local.locked_count, 0);
@@ -104,7 +99,7 @@ fn a_heap_that_is_unlocked_under_a_mapping_is_no_panic() {
     let mut mapping = mapped.map().expect("it can be");
     let left = beside.memory().expect("managed").unlock().expect("it is locked");
     assert_eq!(left, 0, "it was the lock of the mapping");
-    scene.manager.evict_at_least(SegmentGroup::NonLocal, ByteSize::from_gib(1));
+    scene.manager.evict_at_least(NON_LOCAL, gib(1));
     mapping.write(0, &[1, 2, 3]).expect("inside");
     let mut bytes = [0; 3];
     mapping.read(0, &mut bytes).expect("inside");

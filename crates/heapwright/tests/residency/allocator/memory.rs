@@ -1,16 +1,7 @@
 //! The managed memory of an allocation.
 
-use heapwright::d3d12::*;
-use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
-use heapwright::residency::{
-    GroupBudgets, ResidencyHeapStatus, ResidencyManager, ResidencyManagerDesc, ResidencyManagerFlags,
-};
-use heapwright::*;
-
-use super::scene::{MIB, Scene, Setup, is_locked, is_resident};
+use super::scene::{Scene, Setup, is_locked, is_resident};
 use crate::gpu::*;
-
-const NEVER_RESIDENT: ResourceAllocationFlags = ResourceAllocationFlags::NEVER_RESIDENT;
 
 #[test]
 fn every_way_to_memory_is_a_heap_of_the_manager() {
@@ -22,7 +13,7 @@ fn every_way_to_memory_is_a_heap_of_the_manager() {
         };
         scene
             .allocator
-            .create_resource(&place(heap_type, flags), &buffer_desc(ByteSize::new(bytes)), state, None)
+            .create_resource(&place(heap_type, flags), &buffer_of(bytes), state, None)
             .expect("there is room")
     };
     let none = NONE;
@@ -30,12 +21,7 @@ fn every_way_to_memory_is_a_heap_of_the_manager() {
     let own = of(HeapType::Default, OWN, MIB);
     let committed = of(HeapType::Default, COMMITTED, MIB);
     let within = of(HeapType::Upload, WITHIN, 100);
-    for (made, group) in [
-        (&shared, SegmentGroup::Local),
-        (&own, SegmentGroup::Local),
-        (&committed, SegmentGroup::Local),
-        (&within, SegmentGroup::NonLocal),
-    ] {
+    for (made, group) in [(&shared, LOCAL), (&own, LOCAL), (&committed, LOCAL), (&within, NON_LOCAL)] {
         let memory = made.memory().expect("it is managed");
         assert_eq!(memory.segment_group(), group);
         assert_eq!(memory.info().status, ResidencyHeapStatus::Resident);
@@ -56,8 +42,8 @@ fn every_way_to_memory_is_a_heap_of_the_manager() {
 
     let stats = scene.manager.stats();
     assert_eq!((stats.local.resident_count, stats.non_local.resident_count), (3, 1));
-    assert_eq!(stats.local.resident, usage_of(&scene.gpu, SegmentGroup::Local));
-    assert_eq!(stats.non_local.resident, usage_of(&scene.gpu, SegmentGroup::NonLocal));
+    assert_eq!(stats.local.resident, usage_of(&scene.gpu, LOCAL));
+    assert_eq!(stats.non_local.resident, usage_of(&scene.gpu, NON_LOCAL));
     drop((shared, own, committed, within, beside));
     scene.end();
 }
@@ -79,13 +65,10 @@ fn an_allocator_in_budget_makes_its_manager_so() {
     let _locked = scene.alone(2);
     _locked.memory().expect("managed").lock().expect("resident");
     // The manager by itself refuses the heap.
-    let desc =
-        residency::ResidencyHeapDesc { segment_group: Some(SegmentGroup::Local), ..Default::default() };
+    let desc = ResidencyHeapDesc { segment_group: Some(LOCAL), ..Default::default() };
     let error = scene
         .manager
-        .create_heap(&residency::ResidencyHeapDesc { size: ByteSize::from_mib(1), ..desc }, || {
-            panic!("there is no room")
-        })
+        .create_heap(&ResidencyHeapDesc { size: mib(1), ..desc }, || panic!("there is no room"))
         .expect_err("no room");
     assert!(error.is_out_of_memory() && error.is_over_budget(), "{error}");
 }
@@ -113,7 +96,7 @@ fn never_resident_is_nothing_to_the_manager() {
     // Nor does such an allocation get a managed heap, even an empty one.
     let again = scene.try_alone(1, NEVER_RESIDENT).expect("there is room");
     assert!(again.memory().is_none());
-    let held = scene.try_alone(1, NEVER_RESIDENT | ResourceAllocationFlags::NEVER_ALLOCATE_HEAP);
+    let held = scene.try_alone(1, NEVER_RESIDENT | NEVER_ALLOCATE_HEAP);
     refused(held, Error::is_out_of_memory);
     drop((committed, again, heap));
     scene.end();
@@ -152,7 +135,7 @@ fn a_resource_that_is_imported_twice_is_one_heap() {
 fn an_imported_upload_buffer_is_non_local() {
     let scene = Scene::simulated(Setup { budget_mib: Some(4), ..Setup::default() });
     let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_UPLOAD, ..Default::default() };
-    let desc = buffer_desc(ByteSize::from_kib(100));
+    let desc = buffer_desc(kib(100));
     let state = D3D12_RESOURCE_STATE_GENERIC_READ;
     let mut made: Option<ID3D12Resource> = None;
     unsafe {
@@ -168,7 +151,7 @@ fn an_imported_upload_buffer_is_non_local() {
     .expect("there is room");
     let resource = made.expect("S_OK comes with a resource");
     let imported = unsafe { scene.allocator.import(&Default::default(), &resource) }.expect("sound");
-    assert_eq!(imported.memory().expect("managed").segment_group(), SegmentGroup::NonLocal);
+    assert_eq!(imported.memory().expect("managed").segment_group(), NON_LOCAL);
     drop((imported, resource));
     scene.end();
 }
@@ -181,11 +164,10 @@ fn nested_allocators_share_the_manager_and_the_heaps() {
         nested.residency_manager().map(ResidencyManager::debug_name),
         Some(scene.manager.debug_name()),
     );
-    let first =
-        try_buffer(&scene.allocator, &ResourceAllocationDesc::new(HeapType::Default), 1000).expect("room");
+    let first = try_buffer(&scene.allocator, &in_default(), 1000).expect("room");
     let heap = first.heap().expect("placed").clone();
     drop(first);
-    let second = try_buffer(&nested, &ResourceAllocationDesc::new(HeapType::Default), 1000).expect("room");
+    let second = try_buffer(&nested, &in_default(), 1000).expect("room");
     assert_eq!(second.heap(), Some(&heap), "the empty heap");
     assert!(second.memory().is_some());
     assert_eq!(scene.manager.stats().local.resident_count, 1);
@@ -205,7 +187,7 @@ fn heaps_of_a_pool_go_by_its_priority() {
     let (low, usual) = (pool(Some(D3D12_RESIDENCY_PRIORITY_LOW)), pool(None));
     let make = |pool| {
         let desc = ResourceAllocationDesc { pool: Some(pool), flags: OWN, ..Default::default() };
-        let buffer = buffer_desc(ByteSize::from_mib(1));
+        let buffer = buffer_desc(mib(1));
         scene.allocator.create_resource(&desc, &buffer, COMMON, None).expect("there is room")
     };
     let kept = [make(&usual), make(&usual)];
@@ -221,7 +203,7 @@ fn heaps_of_a_pool_go_by_its_priority() {
 #[test]
 fn a_move_says_what_memory_it_goes_to() {
     let scene = Scene::of_mib(64);
-    let place = ResourceAllocationDesc::new(HeapType::Default);
+    let place = in_default();
     let mut made: Vec<_> =
         (0..64).map(|_| try_buffer(&scene.allocator, &place, 256 << 10).expect("there is room")).collect();
     // Keeps a few allocations in each heap.
@@ -238,7 +220,7 @@ fn a_move_says_what_memory_it_goes_to() {
     let mut moved = 0;
     for _ in 0..100 {
         let step = defragmentation
-            .step(DefragmentationBudget { time: std::time::Duration::from_secs(3600), ..Default::default() });
+            .step(DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() });
         for mut planned in step.moves {
             let id = planned.allocation();
             let allocation = made.iter_mut().find(|allocation| allocation.id() == id).expect("it is live");
@@ -257,7 +239,7 @@ fn a_move_says_what_memory_it_goes_to() {
             planned.complete(allocation).expect("it was created");
             moved += 1;
         }
-        if step.state == defragmentation::DefragmentationState::Finished {
+        if step.state == DefragmentationState::Finished {
             break;
         }
     }
@@ -278,7 +260,7 @@ fn a_heap_that_goes_locked_leaves_nothing_behind() {
     memory.lock().expect("resident");
     memory.lock().expect("again");
     assert!(is_locked(&locked));
-    assert_eq!(scene.manager.stats().local.locked, ByteSize::from_mib(1));
+    assert_eq!(scene.manager.stats().local.locked, mib(1));
     drop(locked);
     scene.allocator.release_empty_heaps();
     let stats = scene.manager.stats();
@@ -303,9 +285,7 @@ fn unified_memory_is_one_group() {
         for (seed, allocation) in (1..).zip(&made) {
             scene.assert_filled(allocation, seed);
         }
-        assert!(
-            made.iter().all(|made| made.memory().expect("managed").segment_group() == SegmentGroup::Local)
-        );
+        assert!(made.iter().all(|made| made.memory().expect("managed").segment_group() == LOCAL));
         drop(made);
         scene.end();
     }
@@ -314,8 +294,8 @@ fn unified_memory_is_one_group() {
 /// With NEVER_USE_UNIFIED_MEMORY, UPLOAD and READBACK have the budget of the non-local group on UMA, too.
 #[test]
 fn heaps_of_an_allocator_have_two_budgets_where_memory_is_not_unified() {
-    const OTHER: SegmentGroup = SegmentGroup::NonLocal;
-    let budgets = GroupBudgets { local: ByteSize::from_mib(4), non_local: ByteSize::from_mib(2) };
+    const OTHER: SegmentGroup = NON_LOCAL;
+    let budgets = GroupBudgets { local: mib(4), non_local: mib(2) };
     let never = ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY;
     for (profile, is_apart) in
         [("uma", true), ("cache-coherent-uma", true), ("discrete", true), ("uma", false)]
@@ -330,12 +310,12 @@ fn heaps_of_an_allocator_have_two_budgets_where_memory_is_not_unified() {
         for placement in [OWN, COMMITTED] {
             let mut held = Vec::new();
             for (heap_type, expected) in [
-                (HeapType::Default, SegmentGroup::Local),
-                (HeapType::GpuUpload, SegmentGroup::Local),
+                (HeapType::Default, LOCAL),
+                (HeapType::GpuUpload, LOCAL),
                 (HeapType::Upload, OTHER),
                 (HeapType::Readback, OTHER),
             ] {
-                let group = if is_apart { expected } else { SegmentGroup::Local };
+                let group = if is_apart { expected } else { LOCAL };
                 let made = buffer(&allocator, &place(heap_type, placement), MIB);
                 let what = format!("{profile}, {is_apart}, {heap_type}, {placement:?}");
                 let memory = made.memory().expect("managed");
@@ -368,7 +348,7 @@ fn heaps_of_an_allocator_have_two_budgets_where_memory_is_not_unified() {
                 group.map_or(ByteSize::ZERO, |of| of.totals.reserved.saturating_add(of.totals.committed.size))
             };
             let expected = if is_apart { [4, 2] } else { [4, 0] };
-            assert_eq!([of(SegmentGroup::Local), of(OTHER)], expected.map(ByteSize::from_mib), "{profile}");
+            assert_eq!([of(LOCAL), of(OTHER)], expected.map(ByteSize::from_mib), "{profile}");
             drop(held);
             allocator.release_empty_heaps();
             manager.audit().expect("sound");
@@ -385,7 +365,7 @@ fn a_reference_keeps_the_memory() {
     for flags in [NONE, COMMITTED] {
         let made = scene
             .allocator
-            .create_resource(&place(HeapType::Default, flags), &buffer_desc(ByteSize::new(MIB)), COMMON, None)
+            .create_resource(&place(HeapType::Default, flags), &buffer_of(MIB), COMMON, None)
             .expect("there is room");
         let memory = made.memory_reference().expect("managed");
         assert!(std::ptr::eq(&*memory, made.memory().expect("managed")));

@@ -1,17 +1,6 @@
 //! An allocator with a residency manager, and a queue that copies.
 
-use heapwright::d3d12::*;
-use heapwright::residency::{
-    GroupBudgets, PolicyKind, ResidencyHeapStatus, ResidencyList, ResidencyManager, ResidencyManagerDesc,
-    ResidencyManagerFlags,
-};
-use heapwright::*;
-use heapwright_runtime::DeviceOptions;
-use windows_core::Interface;
-
 use crate::gpu::*;
-
-pub(crate) const MIB: u64 = 1 << 20;
 
 pub(crate) struct Scene {
     pub(crate) allocator: ResourceAllocator,
@@ -46,7 +35,7 @@ impl Scene {
 
     fn on(gpu: OwnGpu, setup: Setup) -> Self {
         let budget_override = setup.budget_mib.map(|local| {
-            let (local, non_local) = (ByteSize::from_mib(local), ByteSize::from_gib(1));
+            let (local, non_local) = (mib(local), gib(1));
             GroupBudgets { local, non_local }
         });
         let Setup { manager: flags, policy, .. } = setup;
@@ -68,27 +57,23 @@ impl Scene {
         Self::new(Setup { budget_mib: Some(budget_mib), allocator, ..Setup::default() })
     }
 
-    /// Creates a buffer in its own heap.
-    pub(crate) fn alone(&self, mib: u64) -> ResourceAllocation {
-        self.try_alone(mib, NONE).expect("there is room")
+    /// Creates a buffer of so many MiB in its own heap.
+    pub(crate) fn alone(&self, size: u64) -> ResourceAllocation {
+        self.try_alone(size, NONE).expect("there is room")
     }
 
     pub(crate) fn try_alone(
         &self,
-        mib: u64,
+        size: u64,
         flags: ResourceAllocationFlags,
     ) -> Result<ResourceAllocation, Error> {
-        let flags = flags | OWN;
-        let desc = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Default) };
-        self.allocator.create_resource(&desc, &buffer_desc(ByteSize::from_mib(mib)), COMMON, None)
+        try_buffer(&self.allocator, &place(HeapType::Default, flags | OWN), size * MIB)
     }
 
     pub(crate) fn upload(&self, bytes: u64, flags: ResourceAllocationFlags) -> ResourceAllocation {
-        let desc = ResourceAllocationDesc { flags, ..ResourceAllocationDesc::new(HeapType::Upload) };
+        let desc = ResourceAllocationDesc { flags, ..in_upload() };
         let state = D3D12_RESOURCE_STATE_GENERIC_READ;
-        self.allocator
-            .create_resource(&desc, &buffer_desc(ByteSize::new(bytes)), state, None)
-            .expect("there is room")
+        self.allocator.create_resource(&desc, &buffer_of(bytes), state, None).expect("there is room")
     }
 
     /// Executes what `record` records once the allocations that it uses are resident, and waits for the
@@ -139,12 +124,10 @@ impl Scene {
     /// Checks that a buffer has the bytes that `fill` wrote.
     #[track_caller]
     pub(crate) fn assert_filled(&self, source: &ResourceAllocation, seed: u8) {
-        let desc = ResourceAllocationDesc::new(HeapType::Readback);
+        let desc = in_readback();
         let state = D3D12_RESOURCE_STATE_COPY_DEST;
-        let mut target = self
-            .allocator
-            .create_resource(&desc, &buffer_desc(ByteSize::new(8)), state, None)
-            .expect("there is room");
+        let mut target =
+            self.allocator.create_resource(&desc, &buffer_of(8), state, None).expect("there is room");
         let last = width(source) - 4;
         self.execute(&[source, &target], |list| unsafe {
             list.CopyBufferRegion(target.resource(), 0, source.resource(), 0, 4);
@@ -158,7 +141,7 @@ impl Scene {
 
     /// Returns the simulated GPU's usage of local memory, in MiB.
     pub(crate) fn used_mib(&self) -> u64 {
-        usage_of(&self.gpu, SegmentGroup::Local).get() / MIB
+        usage_of(&self.gpu, LOCAL).get() / MIB
     }
 
     /// Checks that nothing is left in any book, and that the device has evicted as often as it made
