@@ -5,9 +5,8 @@ use crate::gpu::*;
 
 #[test]
 fn of_a_preference_the_next_is_granted_when_the_first_is_out_of_memory() {
-    let gpu = open("discrete");
     let limits = HeapLimits { gpu_upload: Some(mib(1)), ..Default::default() };
-    let allocator = allocator(&gpu, with_limits(limits));
+    let (_gpu, allocator) = on(open("discrete"), with_limits(limits));
     let preference = ResourceAllocationDesc::new(HeapTypePreference::GPU_UPLOAD_OR_UPLOAD);
     let small = buffer(&allocator, &preference, 64 * KIB);
     let large = buffer(&allocator, &preference, 4 * MIB);
@@ -42,15 +41,14 @@ fn extra_heap_flags_that_heaps_lack_make_the_resource_committed() {
     let own = heap_of(&permitted).Flags;
     assert_eq!(buffer(&allocator, &with(own), 1000).info().decision.placement, Placement::SharedHeap);
     // Flags that no heap may have are refused by the device; the error names the field.
-    let error = try_buffer(&allocator, &with(u32::MAX), 1000).expect_err("no such flags");
-    assert!(error.to_string().contains("extra_required_heap_flags"), "{error}");
+    fails(try_buffer(&allocator, &with(u32::MAX), 1000), "extra_required_heap_flags");
 }
 
 /// A SHARED heap cannot be in unified memory, which the CPU can access as well.
 #[test]
 fn what_is_shared_keeps_its_heap_type_in_spite_of_unified_memory() {
-    let gpu = open("cache-coherent-uma");
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
+    let (_gpu, allocator) =
+        on(open("cache-coherent-uma"), flagged(ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY));
     let local = in_default();
     let shared = ResourceAllocationDesc { extra_required_heap_flags: D3D12_HEAP_FLAG_SHARED, ..local };
     assert_eq!(properties_of(&buffer(&allocator, &shared, 1000)).0.Type, D3D12_HEAP_TYPE_DEFAULT);
@@ -265,8 +263,7 @@ fn an_allocation_may_be_in_custom_heaps() {
                 assert_eq!(properties_of(&made).0.Type, D3D12_HEAP_TYPE_CUSTOM);
             }
             allocator.audit().expect("consistent");
-            drop(held);
-            assert_returns_everything(&allocator, &gpu);
+            assert_returned(held, &allocator, &gpu);
         }
     }
 }

@@ -8,8 +8,7 @@ use crate::log_lines::warnings;
 
 #[test]
 fn never_allocate_heap_uses_what_is_held_or_nothing() {
-    let gpu = any_device();
-    let allocator = allocator(&gpu, keeping_empty_heaps(Default::default()));
+    let (gpu, allocator) = on(any_device(), keeping_empty_heaps(Default::default()));
     let never = place(HeapType::Default, NEVER_ALLOCATE_HEAP);
     let error = try_buffer(&allocator, &never, 1000).expect_err("nothing is held");
     // As in the GPGMM document; GPGMM's code returns E_FAIL.
@@ -186,7 +185,7 @@ fn always_warn_on_alignment_mismatch_tells_of_bytes_nobody_asked_for() {
 #[test]
 fn within_budget_binds_one_allocation() {
     let (gpu, allocator) = with_allocator(open("discrete"));
-    gpu.set_budget(SegmentGroup::Local, kib(64));
+    set_local_budget(&gpu, kib(64));
     let within = place(HeapType::Default, WITHIN_BUDGET);
     refused(try_buffer(&allocator, &within, 70 * KIB), Error::is_over_budget);
     let over = local(&allocator, 70 * KIB);
@@ -221,7 +220,7 @@ fn a_budget_of_zero_permits_nothing() {
         for is_known in [true, false] {
             let gpu = open("discrete");
             let shrink = || {
-                gpu.set_budget(SegmentGroup::Local, ByteSize::ZERO);
+                set_local_budget(&gpu, ByteSize::ZERO);
                 gpu.set_budget(SegmentGroup::NonLocal, ByteSize::ZERO);
             };
             if !is_known {

@@ -12,8 +12,7 @@ fn heap_sizes(desc: ResourceAllocatorDesc, sizes: &[u64]) -> Vec<u64> {
     let allocator = allocator(&gpu, desc);
     let held: Vec<_> = sizes.iter().map(|&size| local(&allocator, size)).collect();
     let made = faults.heaps().iter().map(|heap| heap.SizeInBytes).collect();
-    drop(held);
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned(held, &allocator, &gpu);
     made
 }
 
@@ -95,8 +94,7 @@ fn max_heap_size_bounds_every_way_to_memory() {
             assert!(error.is_out_of_memory(), "{algorithm}: {error}");
             assert!(error.to_string().contains("maximum heap size"), "{algorithm}: {error}");
         }
-        drop(held);
-        assert_returns_everything(&allocator, &gpu);
+        assert_returned(held, &allocator, &gpu);
     }
 }
 

@@ -1,7 +1,5 @@
 //! Each flag of an allocator changes something that its user or the device sees.
 
-use heapwright_runtime::SegmentGroup;
-
 use crate::faulty_device::{Faults, faulty_first, inject};
 use crate::gpu::*;
 use crate::log_lines::warnings;
@@ -9,7 +7,7 @@ use crate::log_lines::warnings;
 #[test]
 fn always_in_budget_refuses_what_the_device_would_have_had() {
     let gpu = open("discrete");
-    gpu.set_budget(SegmentGroup::Local, mib(64));
+    set_local_budget(&gpu, mib(64));
     let free = usual(&gpu);
     drop(local(&free, 100 * MIB));
     free.release_empty_heaps();
@@ -22,8 +20,7 @@ fn always_in_budget_refuses_what_the_device_would_have_had() {
         drop(buffer(&bound, &place(HeapType::Default, flags), 10 * MIB));
     }
     // The other segment group has its own budget.
-    drop(buffer(&bound, &in_upload(), 100 * MIB));
-    assert_returns_everything(&bound, &gpu);
+    assert_returned(buffer(&bound, &in_upload(), 100 * MIB), &bound, &gpu);
 }
 
 /// Requests a heap of its own and another one in advance.
@@ -33,10 +30,9 @@ fn prefetched() -> ResourceAllocationDesc<'static> {
 
 #[test]
 fn heaps_made_in_advance_are_within_the_budget_too() {
-    let gpu = open("discrete");
     let flags = ResourceAllocatorFlags::ALWAYS_IN_BUDGET | ResourceAllocatorFlags::ALLOW_PREFETCH;
-    let allocator = with_flags(&gpu, flags);
-    gpu.set_budget(SegmentGroup::Local, mib(12));
+    let (gpu, allocator) = on(open("discrete"), flagged(flags));
+    set_local_budget(&gpu, mib(12));
     let held = buffer(&allocator, &prefetched(), 8 * MIB);
     refused(try_buffer(&allocator, &prefetched(), 8 * MIB), Error::is_over_budget);
     assert_eq!(usage(&gpu), mib(8));
@@ -67,8 +63,7 @@ fn allow_prefetch_has_the_next_heap_made_on_another_thread() {
         drop(held);
         let counts = (stats.prefetched_heap_misses, stats.prefetched_heap_misses_eliminated);
         // The heap that was created after the last allocation is still unused.
-        drop(buffer(&allocator, &prefetched(), MIB));
-        assert_returns_everything(&allocator, &gpu);
+        assert_returned(buffer(&allocator, &prefetched(), MIB), &allocator, &gpu);
         counts
     };
     assert_eq!(run(ResourceAllocatorFlags::ALLOW_PREFETCH), (1, 3), "the first one came too early");
@@ -92,8 +87,7 @@ fn nobody_waits_for_a_heap_that_is_made_in_advance() {
         buffer(&allocator, &place(HeapType::Default, NEVER_ALLOCATE_HEAP), MIB),
     );
     assert_eq!((created, allocator.stats().prefetched_heap_misses_eliminated), (5, 1));
-    drop((held, used));
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned((held, used), &allocator, &gpu);
 }
 
 #[test]

@@ -95,8 +95,7 @@ fn place_textures(gpu: &impl Opened, simulated: Option<&HostProfile>) {
             assert!(end <= range(other).0 || range(other).1 <= start, "{made:?} and {other:?}");
         }
     }
-    drop((held, buffer));
-    assert_returns_everything(&allocator, gpu);
+    assert_returned((held, buffer), &allocator, gpu);
 }
 
 #[test]

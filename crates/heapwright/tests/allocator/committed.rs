@@ -100,8 +100,7 @@ fn the_books_are_what_the_adapter_counts() {
                     assert_eq!(managed.size(), made.size(), "{name}");
                     assert_eq!(manager.stats().current_heap_usage, made.size(), "{name}");
                 }
-                drop(made);
-                assert_returns_everything(&allocator, &gpu);
+                assert_returned(made, &allocator, &gpu);
             }
             assert!(gpu.messages().is_empty(), "{:?} on {}", gpu.messages(), profile.name);
         }

@@ -9,13 +9,7 @@ use crate::gpu::*;
 use crate::log_lines::warnings;
 
 fn fence(gpu: &impl Opened) -> ID3D12Fence {
-    // SAFETY: the device is a live COM object.
-    unsafe { gpu.device().CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence")
-}
-
-fn signal(fence: &ID3D12Fence, value: u64) {
-    // SAFETY: the fence is a live COM object.
-    unsafe { fence.Signal(value) }.ok().expect("signalled");
+    fence_of(gpu.device())
 }
 
 #[test]
@@ -105,7 +99,7 @@ fn a_small_buffer_takes_the_rest_of_a_heap_before_what_is_reached_is_freed_and_t
     let _over_budget = local(&allocator, MIB);
     allocator.free_after(first, &done, FenceValue::new(1)).expect("its own");
     signal(&done, 1);
-    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1));
+    set_local_budget(&gpu, mib(1));
     // A buffer that it could be a part of does not fit into the rest.
     let flags = WITHIN_BUDGET | WITHIN;
     let within = ResourceAllocationDesc { flags, ..upload };
@@ -125,8 +119,7 @@ fn what_is_reached_is_freed_before_a_limit_refuses() {
     let limits = HeapLimits { default: Some(mib(20)), upload: Some(mib(20)), ..Default::default() };
     let never = ResourceAllocatorDesc { limits, ..flagged(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) };
     for (desc, flags) in [(with_limits(limits), NONE), (with_limits(limits), COMMITTED), (never, NONE)] {
-        let gpu = open("discrete");
-        let allocator = allocator(&gpu, desc);
+        let (gpu, allocator) = on(open("discrete"), desc);
         let place = place(HeapType::Default, flags);
         assert_serves_again((&gpu, &allocator), &place, &place);
     }
@@ -174,9 +167,8 @@ fn what_is_reached_is_freed_before_a_resource_is_committed() {
 
 #[test]
 fn what_is_reached_is_freed_before_a_new_pools_heaps_are_refused() {
-    let gpu = open("discrete");
     let limits = HeapLimits { default: Some(mib(16)), ..Default::default() };
-    let allocator = allocator(&gpu, with_limits(limits));
+    let (gpu, allocator) = on(open("discrete"), with_limits(limits));
     let done = fence(&gpu);
     allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1)).expect("its own");
     let desc = || PoolDesc { heap_size: Some(mib(16)), min_heap_count: 1, ..Default::default() };
@@ -297,7 +289,7 @@ fn a_preference_that_is_refused_leaves_what_serves_the_request() {
     let done = fence(&gpu);
     allocator.free_after(deferred, &done, FenceValue::new(1)).expect("its own");
     signal(&done, 1);
-    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, kib(64));
+    set_local_budget(&gpu, kib(64));
     let flags = PREFER_COMMITTED | WITHIN_BUDGET;
     let (place, desc) = (place(HeapType::Default, flags), texture(1, 1));
     let probed = allocator.probe(&place, desc).expect("a heap has room");

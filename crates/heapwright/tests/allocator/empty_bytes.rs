@@ -60,8 +60,7 @@ fn run(
         algorithm => algorithm,
     };
     let desc = ResourceAllocatorDesc { empty_heap_policy: policy, ..with_algorithm(of_allocator) };
-    let gpu = open("discrete");
-    let allocator = allocator(&gpu, desc.clone());
+    let (_gpu, allocator) = on(open("discrete"), desc.clone());
     let nested = allocator.create_nested(desc).expect("it can be nested");
     let pool = new_pool(&allocator, PoolDesc { algorithm, ..Default::default() });
     let own = ResourceAllocationDesc { flags: OWN, ..Default::default() };

@@ -22,8 +22,7 @@ fn peak(allocator: &ResourceAllocator) {
 
 #[test]
 fn after_some_frames_little_is_held() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (_gpu, allocator) = with_allocator(open("discrete"));
     peak(&allocator);
     let peaked = allocator.reserved();
     assert!(peaked > LITTLE);
@@ -40,8 +39,7 @@ fn after_some_frames_little_is_held() {
 
 #[test]
 fn after_a_second_what_is_empty_is_released() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (_gpu, allocator) = with_allocator(open("discrete"));
     allocator.on_time(Duration::from_secs(7));
     peak(&allocator);
     assert!(allocator.reserved() > LITTLE);
@@ -54,8 +52,7 @@ fn after_a_second_what_is_empty_is_released() {
 
 /// Returns an allocator that is told the time and one that is nested in it, whose heaps are empty after a peak.
 fn allocators_after_peaks() -> [ResourceAllocator; 2] {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (_gpu, allocator) = with_allocator(open("discrete"));
     let nested = allocator.create_nested(Default::default()).expect("it can be nested");
     allocator.on_time(Duration::ZERO);
     peak(&allocator);
@@ -269,8 +266,7 @@ fn operations_release_heaps_while_frames_stand_still() {
 
 #[test]
 fn frames_and_time_of_a_parent_age_nested_allocators() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (_gpu, allocator) = with_allocator(open("discrete"));
     let middle = allocator.create_nested(Default::default()).expect("it can be nested");
     let nested = middle.create_nested(Default::default()).expect("it can be nested");
     let fill = || drop(local(&nested, 50 * MIB));

@@ -173,7 +173,7 @@ fn fail_each(
         let is_sound_run = n == u64::MAX - 1;
         let device = wrap(&gpu.device, &faults);
         // SAFETY: the device is a live COM object.
-        let fence = unsafe { gpu.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence");
+        let fence = fence_of(&gpu.device);
         faults.fail_nth(n);
         let mut has_failed = true;
         match ResourceAllocator::new(&device, Some(&gpu.adapter), desc.clone()) {

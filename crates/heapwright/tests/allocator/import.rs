@@ -4,7 +4,7 @@ use crate::gpu::*;
 
 fn committed(gpu: &impl Opened, heap_type: D3D12_HEAP_TYPE, desc: &D3D12_RESOURCE_DESC) -> ID3D12Resource {
     let properties = D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() };
-    committed_with(gpu.device(), &properties, desc)
+    committed_with(gpu.device(), &properties, D3D12_HEAP_FLAG_NONE, desc)
 }
 
 fn import(
@@ -66,7 +66,7 @@ fn a_custom_heaps_resource_is_of_the_type_that_it_is_like() {
             MemoryPoolPreference: pool,
             ..Default::default()
         };
-        let resource = committed_with(gpu.device(), &properties, &buffer_of(1000));
+        let resource = committed_with(gpu.device(), &properties, D3D12_HEAP_FLAG_NONE, &buffer_of(1000));
         let made = import(&allocator, &ResourceAllocationDesc::default(), &resource).expect("sound");
         assert_eq!(made.heap_type(), expected);
         assert_eq!(made.needs_copy(), expected != HeapType::GpuUpload);

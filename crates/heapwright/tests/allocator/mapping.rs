@@ -229,8 +229,7 @@ fn texels_are_copied_in_and_out_of_each_subresource() {
                 invalid(texture.map_texture(beyond), "subresource");
             }
             assert_eq!(gpu.messages(), [], "{}", profile.name);
-            drop(texture);
-            assert_returns_everything(&allocator, &gpu);
+            assert_returned(texture, &allocator, &gpu);
         }
     }
     assert!(count >= 10, "{count}");
@@ -286,13 +285,7 @@ fn slices_of_a_volume_are_as_far_apart_as_is_said() {
 #[test]
 fn a_mapped_texture_is_resident_and_what_cannot_be_mapped_is_refused() {
     let gpu = open("discrete");
-    let (allocator, manager) = ResourceAllocator::with_new_residency(
-        &gpu.device,
-        Some(&gpu.adapter),
-        ResourceAllocatorDesc::default(),
-        Default::default(),
-    )
-    .expect("sound");
+    let (allocator, manager) = managed(&gpu, ResourceAllocatorDesc::default(), Default::default());
     let mut reached = create(&allocator, &in_gpu_upload(), &texture(16, 16));
     manager.evict_at_least(LOCAL, gib(1));
     let status = |made: &ResourceAllocation| made.memory().expect("managed").info();

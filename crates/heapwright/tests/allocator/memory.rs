@@ -17,8 +17,7 @@ fn heap_desc(memory: &MemoryAllocation) -> D3D12_HEAP_DESC {
 #[test]
 fn resources_of_the_kind_are_placed_where_they_fit() {
     for profile in ["discrete", "uma", "heap-tier-1"] {
-        let gpu = open(profile);
-        let allocator = usual(&gpu);
+        let (gpu, allocator) = with_allocator(open(profile));
         for (resources, desc) in [
             (ResourceKind::Buffers, buffer_desc(kib(64))),
             (ResourceKind::Textures, texture(128, 128)),
@@ -48,8 +47,7 @@ fn heaps_for_all_kinds_require_tier_2() {
     let size = mib(1);
     let asked = allocator.allocate_memory(&Default::default(), ResourceKind::Any, size, ALIGNED);
     refused(asked, Error::is_unsupported);
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(open("discrete"));
     let [first, second] = [0, 1].map(|_| memory(&allocator, ResourceKind::Any, MIB));
     assert_eq!(first.heap(), second.heap(), "they share heaps");
     for desc in [buffer_desc(size), texture(256, 256), target(256, 256, 1)] {
@@ -62,14 +60,12 @@ fn heaps_for_all_kinds_require_tier_2() {
         let memory = memory.expect("there is room");
         drop(memory.create_resource(HeapOffset::ZERO, target(256, 256, 4)).expect("the heap is aligned"));
     }
-    drop((first, second));
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned((first, second), &allocator, &gpu);
 }
 
 #[test]
 fn an_allocator_that_commits_places_memory_too() {
-    let gpu = open("discrete");
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_COMMITTED);
+    let (gpu, allocator) = on(open("discrete"), flagged(ResourceAllocatorFlags::ALWAYS_COMMITTED));
     for resources in [ResourceKind::Buffers, ResourceKind::Any] {
         let memory = memory(&allocator, resources, MIB);
         drop(memory.create_resource(HeapOffset::ZERO, buffer_desc(mib(1))).expect("it fits"));
@@ -80,8 +76,7 @@ fn an_allocator_that_commits_places_memory_too() {
 
 #[test]
 fn heaps_have_the_flags_and_properties_that_are_asked_for() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(open("discrete"));
     let allocate = |desc: &ResourceAllocationDesc<'_>, resources| {
         allocator.allocate_memory(desc, resources, mib(1), ALIGNED).expect("there is room")
     };
@@ -100,14 +95,12 @@ fn heaps_have_the_flags_and_properties_that_are_asked_for() {
     assert!(in_usual_state.is_ok(), "{in_usual_state:?}");
     let own = ResourceAllocationDesc { flags: OWN, ..Default::default() };
     assert_eq!(heap_desc(&allocate(&own, ResourceKind::Buffers)).SizeInBytes, MIB);
-    drop((one, other, custom, upload, in_usual_state));
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned((one, other, custom, upload, in_usual_state), &allocator, &gpu);
 }
 
 #[test]
 fn memory_of_a_pool_obeys_its_limits() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(open("discrete"));
     let heap_size = Some(mib(1));
     let pool = new_pool(&allocator, PoolDesc { heap_size, max_heap_count: Some(1), ..Default::default() });
     let allocate = |size| {
@@ -117,14 +110,12 @@ fn memory_of_a_pool_obeys_its_limits() {
     refused(allocate(MIB), Error::is_out_of_memory);
     let rest = allocate(512 * KIB).expect("there is room");
     assert_eq!((half.heap(), pool.totals().allocation_count), (rest.heap(), 2));
-    drop((half, rest, pool));
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned((half, rest, pool), &allocator, &gpu);
 }
 
 #[test]
 fn wrong_requests_are_refused() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (_gpu, allocator) = with_allocator(open("discrete"));
     let allocate = |flags, size| {
         let desc = ResourceAllocationDesc { flags, ..Default::default() };
         allocator.allocate_memory(&desc, ResourceKind::Buffers, ByteSize::new(size), ALIGNED)
@@ -141,8 +132,7 @@ fn wrong_requests_are_refused() {
 
 #[test]
 fn names_and_values_are_reported_until_it_is_freed() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (_gpu, allocator) = with_allocator(open("discrete"));
     let mut made = memory(&allocator, ResourceKind::Buffers, MIB);
     made.set_debug_name("arena");
     made.set_user_data(7);
@@ -154,8 +144,7 @@ fn names_and_values_are_reported_until_it_is_freed() {
 
 #[test]
 fn a_placed_resource_can_be_taken_out_of_its_memory() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(open("discrete"));
     let upload = in_upload();
     let mut placed = buffer(&allocator, &upload, 100 * KIB);
     placed.keep_mapped().expect("the CPU can access it");
@@ -178,8 +167,7 @@ fn a_placed_resource_can_be_taken_out_of_its_memory() {
 
 #[test]
 fn held_heaps_are_those_that_the_device_created() {
-    let gpu = open("discrete");
-    let allocator = usual(&gpu);
+    let (gpu, allocator) = with_allocator(open("discrete"));
     let custom_heap = Some((D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L0));
     let pool = PoolDesc {
         heap_type: HeapType::Readback,
@@ -213,7 +201,6 @@ fn held_heaps_are_those_that_the_device_created() {
         let held = allocator.held_in(group);
         assert_eq!((held.count, held.size.get()), (count, size), "{group}");
     }
-    drop((heaps, made, committed, pool));
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned((heaps, made, committed, pool), &allocator, &gpu);
     assert_eq!(allocator.held_in(LOCAL).count, 0);
 }

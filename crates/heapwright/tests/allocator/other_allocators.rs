@@ -117,11 +117,8 @@ fn a_residency_managers_budget_includes_the_empty_heaps_of_others() {
     let gpu = gpu(BUDGET, 1 << 30);
     let one = with_empty_heaps(&gpu, Default::default());
     let desc = ResidencyManagerDesc { flags: ResidencyManagerFlags::ALWAYS_IN_BUDGET, ..Default::default() };
-    let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), desc).expect("supported");
-    let managed = |gpu: &Instance| {
-        ResourceAllocator::with_residency(&gpu.device, Some(&gpu.adapter), Default::default(), &manager)
-            .expect("supported")
-    };
+    let manager = manager_on(&gpu, desc);
+    let managed = |gpu: &Instance| managed_by(&manager, gpu, Default::default());
     let other = managed(&gpu);
     let held = fill(&other, NONE);
     assert!(usage_of(&gpu, LOCAL).get() <= BUDGET);

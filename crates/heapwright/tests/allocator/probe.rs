@@ -91,8 +91,7 @@ proptest! {
         algorithm in proptest::sample::select(&ALGORITHMS[..]),
         pooled in any::<bool>(),
     ) {
-        let gpu = open(profile);
-        let allocator = allocator(&gpu, with_algorithm(algorithm));
+        let (_gpu, allocator) = on(open(profile), with_algorithm(algorithm));
         let pool = new_pool(&allocator, PoolDesc::default());
         let mut live = Vec::new();
         for step in steps {

@@ -78,9 +78,8 @@ fn use_everything(gpu: &impl Opened, options: RecordOptions) {
     let pool = plain.create_pool(PoolDesc::default()).expect("a pool");
     pool.release_empty_heaps();
     drop(pool);
-    // SAFETY: a live device.
-    let fence: ID3D12Fence = unsafe { gpu.device().CreateFence(1, D3D12_FENCE_FLAG_NONE) }.expect("a fence");
-    plain.free_after(local(&plain, 1000), &fence, FenceValue::new(1)).expect("its own");
+    let fence = fence_of(gpu.device());
+    plain.free_after(local(&plain, 1000), &fence, FenceValue::ZERO).expect("its own");
     assert_eq!(plain.collect(), 1);
     plain.end_frame();
     plain.release_empty_heaps();
@@ -106,23 +105,12 @@ fn use_everything(gpu: &impl Opened, options: RecordOptions) {
     manager.evict_at_least(LOCAL, ByteSize::ZERO);
     manager.set_debug_name("a manager");
     // Heaps of the program itself, of which one has no manager.
-    let heaps = [D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_TYPE_READBACK].map(|heap_type| own_heap(gpu, heap_type));
+    let heaps = [D3D12_HEAP_TYPE_DEFAULT, D3D12_HEAP_TYPE_READBACK].map(|heap_type| {
+        raw_heap(gpu.device(), heap_type, MIB, D3D12_HEAP_FLAG_NONE).expect("there is room").into()
+    });
     let own = manager.manage(&ResidencyHeapDesc::default(), &heaps[0]).expect("managed");
     let unmanaged = ResidencyHeap::unmanaged(&ResidencyHeapDesc::default(), &heaps[1]).expect("known");
     drop((own, unmanaged, list, mapped, committed, nested, plain, managed, manager));
-}
-
-fn own_heap(gpu: &impl Opened, heap_type: D3D12_HEAP_TYPE) -> ID3D12Pageable {
-    let desc = D3D12_HEAP_DESC {
-        SizeInBytes: MIB,
-        Properties: D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() },
-        Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS,
-        ..Default::default()
-    };
-    let mut heap: Option<ID3D12Heap> = None;
-    // SAFETY: a live device; the description outlives the call, and the result is of this interface.
-    unsafe { gpu.device().CreateHeap(&desc, &mut heap) }.expect("there is room");
-    heap.expect("S_OK implies a heap").into()
 }
 
 /// Numbers of events, by name and phase.
@@ -167,7 +155,7 @@ fn move_and_plan(gpu: &impl Opened, options: RecordOptions) {
     // Two heaps, each half full.
     let (size, alignment) = (kib(256), Alignment::new(64 << 10).expect("a power of two"));
     let pool = || new_pool(&allocator, PoolDesc { heap_size: Some(kib(512)), ..Default::default() });
-    let budget = DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() };
+    let budget = without_time_limit();
     let resources = pool();
     let mut buffers: Vec<_> = (0..4).map(|_| buffer(&allocator, &in_pool(&resources), size.get())).collect();
     drop((buffers.swap_remove(1), buffers.swap_remove(2)));
@@ -367,8 +355,7 @@ fn one_file_has_one_writer() {
 
     for name in ["a.txt", "a", "a.hws.gz"] {
         let path = folder.path().join(name);
-        let error = make(&path, RecordScope::PerInstance).expect_err("no format");
-        assert!(error.is_invalid_argument() && error.to_string().contains("must end with .hws"), "{error}");
+        assert!(fails(make(&path, RecordScope::PerInstance), "must end with .hws").is_invalid_argument());
         assert!(!path.exists());
     }
 }

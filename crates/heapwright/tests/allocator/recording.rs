@@ -268,11 +268,10 @@ fn files_are_complete_when_everything_is_dropped() {
         files.each_ref().map(|file| RecordOptions { scope: RecordScope::PerInstance, ..options(file) });
     let gpu = open("discrete");
     let manager = ResidencyManagerDesc { record_options: of_manager, ..Default::default() };
-    let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), manager).expect("a manager");
+    let manager = manager_on(&gpu, manager);
     let flags = ResourceAllocatorFlags::ALLOW_PREFETCH;
     let desc = ResourceAllocatorDesc { record_options: of_allocator, ..flagged(flags) };
-    let allocator = ResourceAllocator::with_residency(&gpu.device, Some(&gpu.adapter), desc, &manager)
-        .expect("an allocator");
+    let allocator = managed_by(&manager, &gpu, desc);
     let own = OWN | ALWAYS_PREFETCH_HEAP;
     let held = buffer(&allocator, &place(HeapType::Default, own), 4 * MIB);
     drop((held, allocator, manager));
@@ -302,7 +301,7 @@ fn counters_are_recorded_on_request() {
         let scope = RecordScope::PerInstance;
         let record_options = RecordOptions { flags, scope, ..options(&file) };
         let manager = ResidencyManagerDesc { record_options: record_options.clone(), ..Default::default() };
-        let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), manager).expect("a manager");
+        let manager = manager_on(&gpu, manager);
         (0..5).for_each(|_| manager.record_counters());
         drop(manager);
         let of_manager = read(&file);
@@ -326,10 +325,9 @@ fn a_manager_and_its_allocator_name_a_heap_once() {
     let file = folder.path().join("managed.hws");
     let gpu = open("discrete");
     let manager = ResidencyManagerDesc { record_options: options(&file), ..Default::default() };
-    let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), manager).expect("a manager");
+    let manager = manager_on(&gpu, manager);
     let desc = ResourceAllocatorDesc { record_options: options(&file), ..Default::default() };
-    let allocator = ResourceAllocator::with_residency(&gpu.device, Some(&gpu.adapter), desc, &manager)
-        .expect("an allocator");
+    let allocator = managed_by(&manager, &gpu, desc);
     let made = one_of_each(&allocator);
     manager.evict_at_least(LOCAL, ByteSize::MAX);
     let heaps: std::collections::HashSet<*const _> =
@@ -354,10 +352,7 @@ fn a_move_is_a_new_place() {
     let desc = DefragmentationDesc::default();
     let mut defragmentation = allocator.defragment(desc).expect("begins");
     let mut moved = Vec::new();
-    for mut next in defragmentation
-        .step(DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() })
-        .moves
-    {
+    for mut next in defragmentation.step(without_time_limit()).moves {
         let allocation =
             made.iter_mut().flatten().find(|it| it.id() == next.allocation()).expect("one of these");
         next.create_resource(allocation, InitialState::default(), None, &[]).expect("created");
@@ -458,8 +453,7 @@ fn bytes_are_recorded_where_they_belong() {
     let desc = texture(64, 32);
     let texture = place(HeapType::Default, NONE);
     let texture = allocator.create_resource(&texture, &desc, COMMON, None).expect("there is room");
-    let error = texture.record_bytes(0, &[1]).expect_err("a texture");
-    assert!(error.to_string().contains("only buffers have recorded contents"), "{error}");
+    fails(texture.record_bytes(0, &[1]), "only buffers have recorded contents");
     drop((made, texture, allocator));
     let contents: Vec<(u64, Vec<u8>)> = read(&file)
         .into_iter()

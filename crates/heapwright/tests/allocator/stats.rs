@@ -9,8 +9,7 @@ fn sum(sizes: &[ByteSize]) -> ByteSize {
 
 #[test]
 fn every_field_of_the_statistics_counts_what_it_says() {
-    let gpu = open("discrete");
-    let allocator = allocator(&gpu, with_algorithm(Slab));
+    let (gpu, allocator) = on(open("discrete"), with_algorithm(Slab));
     assert_eq!(allocator.stats(), Default::default(), "nothing yet");
     let flags = |flags| place(HeapType::Upload, flags);
     let shared = local(&allocator, 64 * KIB);
@@ -124,8 +123,7 @@ fn unusual_decisions_are_counted_with_their_reasons() {
 
 #[test]
 fn heaps_go_back_by_bytes_whole_ones_and_no_more_than_needed() {
-    let gpu = any_device();
-    let allocator = allocator(&gpu, with_algorithm(Dedicated));
+    let (gpu, allocator) = on(any_device(), with_algorithm(Dedicated));
     let fill = || {
         let held = [1, 2, 4, 8].map(|mib| local(&allocator, mib * MIB));
         drop(held);
@@ -148,8 +146,7 @@ fn heaps_go_back_by_bytes_whole_ones_and_no_more_than_needed() {
     // Heaps in use are kept.
     let held = local(&allocator, MIB);
     assert_eq!(allocator.release_empty_heaps(), ByteSize::ZERO);
-    drop(held);
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned(held, &allocator, &gpu);
 }
 
 #[test]
@@ -175,8 +172,7 @@ fn a_heap_with_nothing_but_an_unused_backing_buffer_is_free() {
     assert_eq!((stats.used_heap_count, stats.empty_heap_count), (1, 1), "{stats:?}");
     drop(beside);
     assert_eq!(allocator.stats().used_heap_count, 0);
-    drop(part());
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned(part(), &allocator, &gpu);
 }
 
 /// The report and the statistics agree on what is empty.
@@ -393,6 +389,5 @@ fn sums_over_pools_are_right_again_when_threads_are_done() {
         std::thread::scope(|scope| drop(scope.spawn(|| drop(held)).join()));
         assert_eq!(allocator.stats().allocation_count, 0);
     }
-    drop(pools);
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned(pools, &allocator, &gpu);
 }

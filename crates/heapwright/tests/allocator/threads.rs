@@ -45,7 +45,7 @@ const _: () = {
 #[test]
 fn a_command_allocator_is_no_residency_heap() {
     let gpu = Instance::open(HostProfile::default_profile()).unwrap();
-    let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), Default::default()).unwrap();
+    let manager = manager_on(&gpu, Default::default());
     // SAFETY: a live device, and results of the interfaces that are asked for.
     let (allocator, queue, fence) = unsafe {
         (

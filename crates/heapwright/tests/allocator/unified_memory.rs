@@ -54,8 +54,7 @@ fn the_limit_of_default_is_that_of_all_unified_memory() {
             let upload = probed(&allocator, &attributed, 2 * MIB).expect("UPLOAD has no limit");
             let attributed = allocator.reserved().saturating_sub(unified_in(&allocator, [&first, &upload]));
             assert_eq!(attributed, upload.size());
-            drop((first, upload));
-            assert_returns_everything(&allocator, &gpu);
+            assert_returned((first, upload), &allocator, &gpu);
         }
     }
 }
@@ -65,9 +64,7 @@ fn the_limit_of_default_is_that_of_all_unified_memory() {
 fn a_limit_counts_the_committed_size() {
     let gpu = open("cache-coherent-uma");
     let allocator = unified(&gpu, HeapLimits { upload: Some(ByteSize::new(13_000)), ..Default::default() });
-    let error =
-        probed(&allocator, &place(HeapType::Upload, COMMITTED), 12_300).expect_err("16 KiB when committed");
-    assert!(error.is_over_budget(), "{error}");
+    refused(probed(&allocator, &place(HeapType::Upload, COMMITTED), 12_300), Error::is_over_budget);
     assert_returns_everything(&allocator, &gpu);
     probed(&allocator, &place(HeapType::Upload, NONE), 12_300).expect("within the limit when placed");
 }
@@ -106,8 +103,7 @@ proptest! {
                 prop_assert!(limit.is_none_or(|limit| used <= limit.get()), "{used} of {heap_type}");
             }
         }
-        drop(live);
-        assert_returns_everything(&allocator, &gpu);
+        assert_returned(live, &allocator, &gpu);
     }
 }
 

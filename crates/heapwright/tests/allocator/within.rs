@@ -42,8 +42,7 @@ fn parts_of_one_resource_share_everything_but_their_bytes() {
     assert_eq!(unsafe { *start.cast::<u8>().add(at) }, 2);
     // SAFETY: it was mapped above.
     unsafe { first.resource().Unmap(0, None) };
-    drop((first, second));
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned((first, second), &allocator, &gpu);
 }
 
 #[test]
@@ -195,16 +194,15 @@ fn an_alignment_that_is_asked_for_is_a_parts_address() {
 
 #[test]
 fn backing_buffers_keep_what_unified_memory_is() {
-    let gpu = open("cache-coherent-uma");
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
+    let (gpu, allocator) =
+        on(open("cache-coherent-uma"), flagged(ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY));
     let unified = buffer(&allocator, &place(HeapType::Upload, WITHIN), 100);
     let attributed = ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS;
     let typed = buffer(&allocator, &place(HeapType::Upload, WITHIN | attributed), 100);
     assert_eq!(properties_of(&unified).0.Type, D3D12_HEAP_TYPE_CUSTOM);
     assert_eq!(properties_of(&typed).0.Type, D3D12_HEAP_TYPE_UPLOAD);
     assert_ne!(unified.resource(), typed.resource());
-    drop((unified, typed));
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned((unified, typed), &allocator, &gpu);
 }
 
 #[test]

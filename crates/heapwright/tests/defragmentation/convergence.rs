@@ -35,8 +35,7 @@ fn converges(name: &str, mut scene: Scene, budget: DefragmentationBudget, latenc
     assert_eq!(scene.things.len(), survivors);
     scene.check_contents();
     scene.check_places([]);
-    drop(run);
-    scene.end();
+    scene.end(run);
 }
 
 #[test]
@@ -79,8 +78,7 @@ fn a_process_beyond_its_budget_creates_no_heap_to_empty_others() {
         let figures = scene.defragment(&mut run, usual, 0, 1000);
         assert!(figures.after < figures.before, "{figures:?}");
         let progress = run.progress();
-        drop((held, run));
-        scene.end();
+        scene.end((held, run));
         progress.bytes_created
     };
     assert!(created(false) > ByteSize::ZERO, "new heaps help");

@@ -92,7 +92,7 @@ impl Owner {
         scene.allocator.on_time(Duration::ZERO);
         let pool = PoolDesc { heap_size: Some(mib(2)), min_heap_count: 1, ..Default::default() };
         let pool = scene.allocator.create_pool(pool).expect("sound");
-        let fence = unsafe { scene.instance.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence");
+        let fence = fence_of(&scene.instance.device);
         let (runs, moves, signalled, uploads) = (Vec::new(), Vec::new(), 0, Vec::new());
         Self { scene, pool, runs, moves, fence, signalled, uploads }
     }
@@ -301,14 +301,12 @@ fn run(calls: Vec<Call>, uma: bool, listed: bool, end: End) {
         End::Things => {
             scene.things.clear();
             scene.allocator.audit().expect("consistent");
-            drop((runs, moves, pool));
-            scene.end();
+            scene.end((runs, moves, pool));
         }
         End::Moves => {
             drop(moves);
             scene.allocator.audit().expect("consistent");
-            drop((runs, pool));
-            scene.end();
+            scene.end((runs, pool));
         }
         End::Allocator => {
             let Scene { instance, allocator, gpu, mut things, .. } = scene;

@@ -18,15 +18,9 @@ fn what_is_moved_keeps_its_bytes() {
     scene.thin_out(&mut random);
     scene.check_contents();
     let mut run = scene.allocator.defragment(DefragmentationDesc::default()).expect("heaps to defragment");
-    let figures = scene.defragment(
-        &mut run,
-        DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() },
-        1,
-        400,
-    );
+    let figures = scene.defragment(&mut run, without_time_limit(), 1, 400);
     assert!(figures.moves > 0 && figures.after < figures.before, "{figures:?}");
     scene.check_contents();
     scene.check_places([]);
-    drop(run);
-    scene.end();
+    scene.end(run);
 }

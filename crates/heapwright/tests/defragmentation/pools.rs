@@ -27,7 +27,7 @@ fn scene(desc: PoolDesc) -> (Scene, Pool) {
 fn defragment(scene: &mut Scene, pool: Option<&Pool>) {
     let mut run = scene.allocator.defragment(DefragmentationDesc { pool }).expect("the default algorithm");
     // Which heaps are emptied depends on where steps end, which with a limit of time is another place in each run.
-    let budget = DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() };
+    let budget = without_time_limit();
     scene.defragment(&mut run, budget, 1, 100_000);
     scene.check_contents();
     scene.check_places([]);
@@ -56,8 +56,7 @@ fn a_pool_of_one_heap_size_is_emptied_into_its_own_heaps() {
         .filter_map(|thing| Some(unsafe { thing.heap()?.GetDesc() }.SizeInBytes))
         .collect();
     assert!(heaps.contains(&HEAP.get()));
-    drop(pool);
-    scene.end();
+    scene.end(pool);
 }
 
 #[test]
@@ -68,8 +67,7 @@ fn a_pool_whose_heaps_have_any_size_comes_as_far_as_the_allocators_own() {
     let after = pool.totals();
     assert!(before.reserved.get() > 2 * before.used.get());
     assert!(after.reserved.get() * 100 <= after.used.get() * 115, "{after:?}");
-    drop(pool);
-    scene.end();
+    scene.end(pool);
 }
 
 #[test]
@@ -98,8 +96,7 @@ fn a_pool_keeps_the_heaps_that_it_is_to_have_at_least() {
     of_pool(&mut scene, 0);
     defragment(&mut scene, Some(&pool));
     assert_eq!((pool.totals().heap_count, pool.totals().empty_heap_count), (5, 5));
-    drop(pool);
-    scene.end();
+    scene.end(pool);
 }
 
 #[test]
@@ -108,8 +105,7 @@ fn the_allocators_own_heaps_are_defragmented_without_its_pools() {
     let before = pool.totals();
     defragment(&mut scene, None);
     assert_eq!(pool.totals(), before);
-    drop(pool);
-    scene.end();
+    scene.end(pool);
 }
 
 #[test]
@@ -117,14 +113,15 @@ fn heaps_of_another_algorithm_and_pools_of_another_allocator_are_refused() {
     let scene = Scene::open("discrete");
     for algorithm in [Linear, BuddySystem, Slab, Dedicated] {
         let pool = scene.allocator.create_pool(PoolDesc { algorithm, ..Default::default() }).expect("sound");
-        let error = scene.allocator.defragment(DefragmentationDesc { pool: Some(&pool) }).unwrap_err();
-        assert!(error.to_string().contains("algorithm other than Default"), "{error}");
+        fails(
+            scene.allocator.defragment(DefragmentationDesc { pool: Some(&pool) }),
+            "algorithm other than Default",
+        );
     }
     let other = Scene::open("discrete");
     let pool = other.allocator.create_pool(PoolDesc { name: "theirs".into(), ..Default::default() });
     let pool = pool.expect("sound");
-    let error = scene.allocator.defragment(DefragmentationDesc { pool: Some(&pool) }).unwrap_err();
-    assert!(error.to_string().contains("theirs"), "{error}");
+    fails(scene.allocator.defragment(DefragmentationDesc { pool: Some(&pool) }), "theirs");
     assert_eq!(pool.heap_type(), HeapType::Default);
 }
 
@@ -145,7 +142,7 @@ fn memory_is_moved_by_its_owner() {
     });
     let mut run =
         scene.allocator.defragment(DefragmentationDesc { pool: Some(&pool) }).expect("the default algorithm");
-    let step = run.step(DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() });
+    let step = run.step(without_time_limit());
     assert_eq!(step.moves.len(), 4);
     for planned in step.moves {
         let (heap, offset) =
@@ -157,6 +154,5 @@ fn memory_is_moved_by_its_owner() {
     }
     assert_eq!(pool.totals().heap_count, 1, "the other one is released");
     assert!(made.iter().all(|memory| memory.heap() == made[0].heap()));
-    drop((run, made, pool));
-    scene.end();
+    scene.end((run, made, pool));
 }

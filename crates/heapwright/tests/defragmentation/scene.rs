@@ -229,8 +229,9 @@ impl<O: Opened> Scene<O> {
         }
     }
 
-    /// Drops everything and checks that nothing is left.
-    pub(crate) fn end(self) {
+    /// Drops everything, also what a test holds, and checks that nothing is left.
+    pub(crate) fn end<T>(self, held: T) {
+        drop(held);
         let Self { instance, allocator, gpu, things, staging, .. } = self;
         drop(things);
         allocator.audit().expect("consistent when it is empty");

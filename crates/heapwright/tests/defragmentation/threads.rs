@@ -74,6 +74,5 @@ fn what_others_do_meanwhile_harms_nobody() {
     let figures = scene.defragment(&mut run, DefragmentationBudget { time, ..Default::default() }, 0, 1000);
     assert!(figures.after * 100 <= figures.live * 115, "{figures:?}");
     scene.check_contents();
-    drop(run);
-    scene.end();
+    scene.end(run);
 }

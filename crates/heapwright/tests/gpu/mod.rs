@@ -109,10 +109,58 @@ pub(crate) fn usual(gpu: &impl Opened) -> ResourceAllocator {
     with_flags(gpu, ResourceAllocatorFlags::empty())
 }
 
+/// Returns the device with an allocator.
+pub(crate) fn on<G: Opened>(gpu: G, desc: ResourceAllocatorDesc) -> (G, ResourceAllocator) {
+    let allocator = allocator(&gpu, desc);
+    (gpu, allocator)
+}
+
 /// Returns the device with an allocator without flags.
 pub(crate) fn with_allocator<G: Opened>(gpu: G) -> (G, ResourceAllocator) {
-    let allocator = usual(&gpu);
-    (gpu, allocator)
+    on(gpu, Default::default())
+}
+
+pub(crate) fn manager_on(gpu: &impl Opened, desc: ResidencyManagerDesc) -> ResidencyManager {
+    ResidencyManager::new(gpu.device(), gpu.adapter(), desc).expect("a sound device and description")
+}
+
+/// Creates an allocator with a manager of its memory.
+pub(crate) fn managed(
+    gpu: &impl Opened,
+    desc: ResourceAllocatorDesc,
+    manager: ResidencyManagerDesc,
+) -> (ResourceAllocator, ResidencyManager) {
+    ResourceAllocator::with_new_residency(gpu.device(), gpu.adapter(), desc, manager)
+        .expect("a sound device and descriptions")
+}
+
+/// Creates an allocator whose memory a manager of the same device manages.
+pub(crate) fn managed_by(
+    manager: &ResidencyManager,
+    gpu: &impl Opened,
+    desc: ResourceAllocatorDesc,
+) -> ResourceAllocator {
+    ResourceAllocator::with_residency(gpu.device(), gpu.adapter(), desc, manager)
+        .expect("a sound device and description")
+}
+
+/// Sets what the operating system lets the process use of local memory.
+pub(crate) fn set_local_budget(gpu: &Instance, budget: ByteSize) {
+    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, budget);
+}
+
+/// Returns the usual budget of a step, of which the time never runs out.
+pub(crate) fn without_time_limit() -> DefragmentationBudget {
+    DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() }
+}
+
+/// Drops all but every `n`th element, beginning with the first.
+pub(crate) fn keep_every<T>(n: usize, elements: &mut Vec<T>) {
+    let mut number = 0;
+    elements.retain(|_| {
+        number += 1;
+        number % n == 1
+    });
 }
 
 pub(crate) fn new_pool(allocator: &ResourceAllocator, desc: PoolDesc) -> Pool {
@@ -128,6 +176,14 @@ pub(crate) fn in_pool(pool: &Pool) -> ResourceAllocationDesc<'_> {
 pub(crate) fn refused<T: Debug>(result: Result<T, Error>, is_of_kind: fn(&Error) -> bool) -> Error {
     let error = result.expect_err("it must be refused");
     assert!(is_of_kind(&error), "{error}");
+    error
+}
+
+/// Checks that a call fails with an error that says `text`, and returns the error.
+#[track_caller]
+pub(crate) fn fails<T: Debug>(result: Result<T, Error>, text: &str) -> Error {
+    let error = result.expect_err("it must fail");
+    assert!(error.to_string().contains(text), "{error}");
     error
 }
 
@@ -309,6 +365,14 @@ pub(crate) fn wait_for_empty_heap(allocator: &ResourceAllocator) {
     assert!(allocator.stats().empty_heap_count > 0, "no heap is made in advance");
 }
 
+/// Drops what a test holds, and checks that the allocator gives all memory back.
+#[track_caller]
+pub(crate) fn assert_returned<T>(held: T, allocator: &ResourceAllocator, gpu: &impl Opened) {
+    drop(held);
+    assert_returns_everything(allocator, gpu);
+}
+
+#[track_caller]
 pub(crate) fn assert_returns_everything(allocator: &ResourceAllocator, gpu: &impl Opened) {
     allocator.audit().expect("consistent");
     allocator.release_empty_heaps();

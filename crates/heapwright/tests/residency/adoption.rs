@@ -4,7 +4,7 @@
 use crate::faulty_device::{Call, Faults, Seen};
 use crate::gpu::*;
 use crate::pageables::{descriptor_heap, query_heap};
-use crate::scene::{Front, Scene, budget, placed};
+use crate::scene::{Front, Scene, budget};
 
 /// Keeps an object managed until it is dropped.
 trait Managed {
@@ -90,8 +90,7 @@ fn status(managed: &dyn Managed) -> ResidencyHeapStatus {
 
 /// Uses an object on a queue of the manager.
 fn use_once(scene: &Scene, manager: &ResidencyManager, managed: &dyn Managed) {
-    let list = ResidencyList::new();
-    list.add(managed.heap()).expect("of this manager");
+    let list = naming([managed.heap()]);
     let queue = scene.queue();
     let work = scene.work(&[]);
     let value = unsafe { manager.execute_command_lists(&queue, &[(&work.commands, &list)]) };
@@ -105,8 +104,7 @@ fn use_once(scene: &Scene, manager: &ResidencyManager, managed: &dyn Managed) {
 #[test]
 fn an_object_may_be_adopted_again() {
     let scene = Scene::new(budget(8));
-    let other =
-        ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), budget(8)).expect("sound");
+    let other = scene.another_manager();
     for object in objects(&scene) {
         for first in ways(&object) {
             for again in ways(&object) {
@@ -128,7 +126,7 @@ fn an_object_may_be_adopted_again() {
             }
         }
     }
-    scene.end(Vec::new());
+    scene.end(());
 }
 
 /// What was created evicted and made resident by a manager is resident for the next one, and one eviction frees its
@@ -136,12 +134,11 @@ fn an_object_may_be_adopted_again() {
 #[test]
 fn what_was_created_evicted_may_be_adopted_again() {
     let scene = Scene::new(budget(8));
-    let other =
-        ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), budget(8)).expect("sound");
+    let other = scene.another_manager();
     let flags = D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT;
     let heap: ID3D12Pageable =
         scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, flags).expect("it takes no memory").into();
-    let resource = committed_with(&scene.instance.device, flags).into();
+    let resource = committed_with_flags(&scene.instance.device, D3D12_HEAP_TYPE_DEFAULT, flags, MIB).into();
     for object in [heap, resource] {
         for first in ways(&object) {
             for again in ways(&object) {
@@ -167,16 +164,7 @@ fn what_was_created_evicted_may_be_adopted_again() {
         }
     }
     scene.instance.residency().check_balance().expect("balanced");
-    scene.end(Vec::new());
-}
-
-fn committed_with(device: &ID3D12Device, flags: D3D12_HEAP_FLAGS) -> ID3D12Resource {
-    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() };
-    let (desc, mut made) = (buffer_desc(mib(1)), None::<ID3D12Resource>);
-    let state = D3D12_RESOURCE_STATE_COMMON;
-    unsafe { device.CreateCommittedResource(&properties, flags, &desc, state, None, &mut made) }
-        .expect("it takes no memory");
-    made.expect("S_OK comes with a resource")
+    scene.end(());
 }
 
 /// The owner of an object uses it without a manager once its handle was dropped, however the manager left it.
@@ -198,13 +186,11 @@ fn a_drop_leaves_the_object_resident() {
         let managed =
             scene.manager.manage(&ResidencyHeapDesc::default(), &object).expect("nobody manages it");
         scene.manager.evict_at_least(LOCAL, mib(8));
-        let list = ResidencyList::new();
-        list.add(&managed).expect("of this manager");
+        let list = naming([&managed]);
         scene.manager.prefetch(&list).expect("there is room");
         drop(managed);
         scene.fill(&resource, 4);
-        drop((resource, object));
-        scene.end(Vec::new());
+        scene.end((resource, object));
     }
 }
 
@@ -221,7 +207,7 @@ fn what_nobody_else_has_is_not_paged_in() {
         drop(managed);
         assert_eq!(scene.instance.residency().paged_in, before);
     }
-    scene.end(Vec::new());
+    scene.end(());
 }
 
 /// If the memory of an object cannot be made resident again, the object notes it, and the next manager knows.
@@ -231,8 +217,7 @@ fn what_stays_evicted_is_known_to_be() {
         let call = if front == Front::First { Call::MakeResident } else { Call::EnqueueMakeResident };
         let faults = Faults::new(Some(call), E_OUTOFMEMORY);
         let scene = Scene::on(open("discrete"), front, faults, budget(8));
-        let other =
-            ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), budget(8)).expect("sound");
+        let other = scene.another_manager();
         for object in objects(&scene) {
             for again in ways(&object) {
                 for manager in [&scene.manager, &other] {
@@ -250,7 +235,7 @@ fn what_stays_evicted_is_known_to_be() {
                 }
             }
         }
-        scene.end(Vec::new());
+        scene.end(());
     }
 }
 
@@ -258,8 +243,7 @@ fn what_stays_evicted_is_known_to_be() {
 #[test]
 fn an_object_has_one_manager_at_a_time() {
     let scene = Scene::new(budget(8));
-    let other =
-        ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), budget(8)).expect("sound");
+    let other = scene.another_manager();
     for object in objects(&scene) {
         for first in ways(&object) {
             let managed = first(&scene, &scene.manager, &object).expect("nobody manages it");
@@ -291,8 +275,7 @@ fn an_object_has_one_manager_at_a_time() {
         drop(made);
         allocator.release_empty_heaps();
     }
-    drop(allocator);
-    scene.end(Vec::new());
+    scene.end(allocator);
 }
 
 /// Threads that import one resource and drop it do not disturb each other.
@@ -315,8 +298,7 @@ fn imports_of_one_resource_may_come_and_go() {
         }
     });
     assert_eq!(scene.instance.residency().alive_with_zero, 0);
-    drop((allocator, resource));
-    scene.end(Vec::new());
+    scene.end((allocator, resource));
 }
 
 /// The priority is the manager's, and ends with it.
@@ -336,7 +318,7 @@ fn a_drop_leaves_the_usual_priority() {
             (D3D12_RESIDENCY_PRIORITY_LOW, D3D12_RESIDENCY_PRIORITY_NORMAL, D3D12_RESIDENCY_PRIORITY_HIGH);
         assert_eq!(seen, [low, usual, high, usual]);
     }
-    scene.end(Vec::new());
+    scene.end(());
 }
 
 /// A refused adoption leaves nothing behind.
@@ -354,8 +336,7 @@ fn a_refused_adoption_claims_nothing() {
     drop(scene.manager.manage(&desc(), &object).expect("nobody manages it"));
     drop(ResidencyHeap::unmanaged(&Default::default(), &object).expect("nobody pages it"));
     drop(scene.manager.manage(&desc(), &object).expect("nobody manages it"));
-    drop(object);
-    scene.end(Vec::new());
+    scene.end(object);
 }
 
 /// A placed resource looks like a committed one. The device refuses to evict it, which is reported; others are evicted
@@ -364,7 +345,7 @@ fn a_refused_adoption_claims_nothing() {
 fn a_placed_resource_stays_and_hinders_nobody() {
     let scene = Scene::new(budget(8));
     let heap = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE).expect("there is room");
-    let resource = placed(&scene.instance.device, &heap, D3D12_HEAP_TYPE_DEFAULT);
+    let resource = placed(&scene.instance.device, &heap, D3D12_HEAP_TYPE_DEFAULT, 64);
     let object: ID3D12Pageable = resource.into();
     let mut refused = 0;
     for way in ways(&object) {

@@ -47,7 +47,7 @@ fn one_submission_at_most_is_over_a_smaller_budget() {
 /// Heaps of a lower priority are evicted first, regardless of their last use.
 #[test]
 fn a_lower_priority_goes_first() {
-    let scene = Scene::faulty(Front::Newest, Call::SetResidencyPriority, E_FAIL, budget(8));
+    let scene = Scene::failing(Call::SetResidencyPriority, E_FAIL, budget(8));
     let queue = scene.queue();
     let levels = [
         D3D12_RESIDENCY_PRIORITY_HIGH,
@@ -161,16 +161,14 @@ fn a_pressure_callback_may_call_the_manager() {
     let works: Vec<_> = (20..32).map(|key| scene.thing(key, 1)).collect();
     scene.run(&queue, &[&scene.work(&works)]);
     assert_eq!(levels.lock().expect("no panic").len(), told, "nobody is told any more");
-    drop((things, more));
-    scene.end(works);
+    scene.end((things, more, works));
 }
 
 /// On unified memory, both segment groups share one budget.
 #[test]
 fn unified_memory_has_one_budget() {
     for profile in ["uma", "cache-coherent-uma"] {
-        let (scene, queue, mut things) =
-            Scene::on(open(profile), Front::Plain, Faults::new(None, E_FAIL), budget(6)).with_things(4);
+        let (scene, queue, mut things) = Scene::of_profile(profile, budget(6)).with_things(4);
         things.extend((10..14).map(|key| scene.non_local(key, 1)));
         assert!(things.iter().all(|thing| thing.heap.segment_group() == LOCAL));
         for pair in things.windows(2) {
@@ -200,8 +198,7 @@ fn unified_memory_has_one_budget() {
 fn unified_memory_may_be_kept_apart() {
     let flags = ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY;
     let desc = ResidencyManagerDesc { flags, ..budget(6) };
-    let (scene, queue, mut things) =
-        Scene::on(open("uma"), Front::Plain, Faults::new(None, E_FAIL), desc).with_things(3);
+    let (scene, queue, mut things) = Scene::of_profile("uma", desc).with_things(3);
     let of = |group| ResidencyHeapDesc { segment_group: group, ..Default::default() };
     for (key, heap_type, group) in [
         (10, D3D12_HEAP_TYPE_UPLOAD, Some(NON_LOCAL)),
@@ -230,14 +227,11 @@ fn a_prefetch_waits_for_nothing() {
     let (scene, queue, mut things) = Scene::new(budget(3)).with_things(3);
     things.push(scene.not_resident(7, 1, &ResidencyHeapDesc::default()));
     let wanted = scene.write(&things[3]);
-    let gate = scene.block(&queue);
-    let used = scene.work(&things[..3]);
-    let value = scene.execute(&queue, &[&used]).expect("executed");
+    let busy = scene.keep_busy(&queue, &things[..3]);
     scene.manager.prefetch(&wanted.list).expect("there is no room yet");
     assert!(!things[3].is_resident(), "nothing was done");
     scene.check_books(&things);
-    gate.open();
-    scene.wait(&queue, value);
+    scene.finish_work(busy);
     scene.manager.prefetch(&wanted.list).expect("one is idle now");
     assert_eq!(scene.manager.stats().cpu_stalls, 0);
     let paged_in = scene.manager.stats().local.bytes_paged_in;

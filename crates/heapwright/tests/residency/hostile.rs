@@ -4,7 +4,7 @@ use std::ptr::null_mut;
 
 use crate::gpu::*;
 use crate::pageables::query_heap;
-use crate::scene::{COPY, Scene, budget, raw_heap};
+use crate::scene::{COPY, Scene, budget};
 
 #[track_caller]
 fn refused<T: std::fmt::Debug>(answer: Result<T, Error>, parts: &[&str]) {
@@ -25,7 +25,7 @@ fn objects_of_others() {
     let things = scene.things(1);
     let strangers = other.things(1);
     let none = ResidencyHeapDesc::default();
-    let foreign = raw_heap(&other.instance.device, D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE);
+    let foreign = raw_heap(&other.instance.device, D3D12_HEAP_TYPE_DEFAULT, MIB, D3D12_HEAP_FLAG_NONE);
     let foreign: ID3D12Pageable = foreign.expect("there is room").into();
     refused(scene.manager.manage(&none, &foreign), &["pageable", "another device"]);
     refused(scene.manager.create_heap(&none, || Ok(foreign.clone())), &["pageable", "another device"]);
@@ -36,8 +36,7 @@ fn objects_of_others() {
     refused(scene.manager.set_residency_status(&strangers[0].heap, status), &["heap", "not managed by this"]);
     // A list belongs to one manager.
     refused(work.list.add(&strangers[0].heap), &["residency heap", "different residency manager"]);
-    let list = ResidencyList::new();
-    list.add(&strangers[0].heap).expect("new");
+    let list = naming([&strangers[0].heap]);
     let queue = scene.queue();
     let answer = unsafe { scene.manager.execute_command_lists(&queue, &[(&work.commands, &list)]) };
     refused(answer, &["residency list", "number 0", "another residency manager"]);
@@ -47,15 +46,13 @@ fn objects_of_others() {
     list.add(&things[0].heap).expect("the first one since the reset");
     scene.manager.prefetch(&list).expect("its own heap");
     // Two managers of the same device are distinct as well.
-    let second =
-        ResidencyManager::new(&scene.device, Some(&scene.instance.adapter), budget(8)).expect("sound");
+    let second = scene.another_manager();
     refused(
         unsafe { second.execute_command_lists(&queue, &[(&work.commands, &work.list)]) },
         &["another residency manager"],
     );
     scene.run(&queue, &[&work]);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
     other.end(strangers);
 }
 
@@ -76,8 +73,7 @@ fn the_same_lists_twice_and_lists_of_nothing() {
     let value = unsafe { manager.execute_command_lists(&queue, &three) }.expect("executed");
     scene.wait(&queue, value);
     scene.check(&work);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 #[test]
@@ -117,12 +113,9 @@ fn locks_and_statuses_that_cannot_be() {
     heap.lock().expect("resident");
     refused(set(ResidencyHeapStatus::Evicted), &["residency heap", "locked"]);
     assert_eq!(heap.unlock().expect("locked"), 0);
-    let gate = scene.block(&queue);
-    let work = scene.work(&things);
-    let value = scene.execute(&queue, &[&work]).expect("executed");
+    let busy = scene.keep_busy(&queue, &things);
     refused(set(ResidencyHeapStatus::Evicted), &["residency heap", "in use by the GPU"]);
-    gate.open();
-    scene.wait(&queue, value);
+    scene.finish_work(busy);
     set(ResidencyHeapStatus::Resident).expect("it is");
     refused(heap.set_residency_priority(1), &["priority", "0x1", "D3D12_RESIDENCY_PRIORITY"]);
     scene.check_books(&things);
@@ -155,8 +148,7 @@ fn locks_and_statuses_that_cannot_be() {
     let failed =
         ResidencyHeap::create_unmanaged(&none, || Err(E_FAIL.into())).expect_err("the callback's error");
     assert_eq!(failed.hresult(), E_FAIL);
-    let list = ResidencyList::new();
-    list.add(&alone).expect("always resident");
+    let list = naming([&alone]);
     assert!(list.is_empty().expect("closed"));
     scene.end(things);
 }
@@ -197,8 +189,7 @@ fn descriptions_that_are_wrong() {
         ResidencyManager::new(&scene.device, None, ResidencyManagerDesc::default()).map(drop),
         &["budget_override", "adapter"],
     );
-    drop(heap);
-    scene.end(Vec::new());
+    scene.end(heap);
 }
 
 #[test]
@@ -225,8 +216,7 @@ fn sizes_at_the_end_of_the_numbers() {
     scene.manager.trim();
     let plain = scene.work(&things);
     scene.run(&queue, &[&plain]);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 #[test]
@@ -248,8 +238,7 @@ fn a_list_of_100_000_heaps() {
     assert_eq!(scene.manager.stats().current_heap_count, 100_001);
     scene.manager.audit().expect("sound");
     drop(heaps);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// Fence values that reach the end of their range.
@@ -268,8 +257,7 @@ fn fences_at_the_end_of_the_numbers() {
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
     refused(things[0].heap.lock(), &["residency manager", "has reached the maximum"]);
     refused(scene.execute(&scene.queue(), &[&work]), &["residency manager", "has reached the maximum"]);
-    scene.check_books(&things);
-    scene.end(things);
+    scene.finish(things);
 }
 
 /// Without an adapter no usage is known, and a budget of zero is a valid budget.
@@ -283,10 +271,9 @@ fn a_budget_of_nothing() {
         ..Default::default()
     };
     let manager = ResidencyManager::new(&gpu.device, None, desc).expect("sound");
-    let create = || raw_heap(&gpu.device, D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE).map(Into::into);
+    let create = || raw_heap(&gpu.device, D3D12_HEAP_TYPE_DEFAULT, MIB, D3D12_HEAP_FLAG_NONE).map(Into::into);
     let heap = manager.create_heap(&ResidencyHeapDesc::default(), create).expect("above the budget");
-    let list = ResidencyList::new();
-    list.add(&heap).expect("new");
+    let list = naming([&heap]);
     let queue = queue_of(&gpu.device, COPY);
     manager.trim();
     assert_eq!(heap.info().status, ResidencyHeapStatus::Evicted);
@@ -314,7 +301,7 @@ fn a_reservation_without_an_adapter() {
 fn an_object_is_one_residency_heap() {
     let scene = Scene::new(budget(8));
     let none = ResidencyHeapDesc::default();
-    let heap = raw_heap(&scene.instance.device, D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE);
+    let heap = raw_heap(&scene.instance.device, D3D12_HEAP_TYPE_DEFAULT, MIB, D3D12_HEAP_FLAG_NONE);
     let heap: ID3D12Pageable = heap.expect("there is room").into();
     let first = scene.manager.manage(&none, &heap).expect("it is managed");
     // The same object, through another interface.
@@ -324,8 +311,7 @@ fn an_object_is_one_residency_heap() {
     drop(first);
     let second = scene.manager.manage(&none, &heap).expect("it is managed no longer");
     assert_eq!(scene.manager.stats().current_heap_usage, mib(1));
-    drop(second);
-    scene.end(Vec::new());
+    scene.end(second);
 }
 
 /// The runtime's safe functions cannot page on another device, where callers may rely on residency.

@@ -1,7 +1,7 @@
 //! Locks by many threads, names, and the lifetimes of managers, heaps and queues.
 
 use crate::gpu::*;
-use crate::scene::{COPY, Scene, budget, raw_heap};
+use crate::scene::{COPY, Scene, budget};
 
 /// Returns the reference count of an object.
 fn references(object: &impl Interface) -> u32 {
@@ -16,12 +16,12 @@ fn a_manager_gives_everything_back() {
     let before = (references(&gpu.device), references(&gpu.adapter));
     let queue = queue_of(&gpu.device, COPY);
     let with_queue = references(&gpu.device);
-    let heap: ID3D12Pageable = raw_heap(&gpu.device, D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE)
+    let heap: ID3D12Pageable = raw_heap(&gpu.device, D3D12_HEAP_TYPE_DEFAULT, MIB, D3D12_HEAP_FLAG_NONE)
         .expect("there is room")
         .into();
     let of_heap = references(&heap);
     {
-        let manager = ResidencyManager::new(&gpu.device, Some(&gpu.adapter), budget(8)).expect("sound");
+        let manager = manager_on(&gpu, budget(8));
         let managed = manager.manage(&ResidencyHeapDesc::default(), &heap).expect("sound");
         manager.queue_fence(&queue).expect("of this device");
         assert!(references(&queue) > 1);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::counting_allocator::allocations;
 use crate::faulty_device::Call;
 use crate::gpu::*;
-use crate::scene::{Front, Scene, Thing, budget, budgets_of, until};
+use crate::scene::{Scene, Thing, budget, budgets_of, until};
 
 /// 4c, 1: each segment group has its own budget; free budget of one is not available to the other.
 #[test]
@@ -91,8 +91,7 @@ fn a_submission_allocates_nothing() {
 #[test]
 fn the_operating_system_is_asked_once_for_each_interval() {
     let desc = ResidencyManagerDesc { refresh_interval: 100, ..budget(2) };
-    let (scene, queue, things) =
-        Scene::faulty(Front::Newest, Call::QueryVideoMemoryInfo, E_FAIL, desc).with_things(4);
+    let (scene, queue, things) = Scene::failing(Call::QueryVideoMemoryInfo, E_FAIL, desc).with_things(4);
     let works: Vec<_> = things.iter().map(|thing| scene.work([thing])).collect();
     let calls = || scene.faults.calls();
     let before = calls();
@@ -162,7 +161,7 @@ fn a_thread_that_renders_does_not_hold_another_up_forever() {
     assert_eq!(stats.submissions_over_budget, 1, "{stats:?}");
     assert!(stats.cpu_stalls > 0, "{stats:?}");
     assert!(things.iter().all(Thing::is_resident), "they were always in use");
-    scene.end(things.into_iter().chain([large]).collect());
+    scene.end((things, large));
 }
 
 /// A submission uses the heaps that its lists named when it was made. While it waits for the GPU, the lists
@@ -282,7 +281,7 @@ fn queues_come_and_go_while_others_page() {
 fn nothing_is_executed_when_paging_fails() {
     for hresult in [E_FAIL, E_OUTOFMEMORY] {
         let (scene, queue, things) =
-            Scene::faulty(Front::Newest, Call::EnqueueMakeResident, hresult, budget(8)).with_things(3);
+            Scene::failing(Call::EnqueueMakeResident, hresult, budget(8)).with_things(3);
         scene.run(&queue, &[&scene.work(&things)]);
         assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
         // This list writes other bytes to a resident heap, which would reveal its execution.
@@ -347,16 +346,13 @@ fn what_is_needed_soon_is_evicted_rather_than_waited_for() {
     for _ in 0..16 {
         scene.run(&queue, &[&steady]);
     }
-    let gate = scene.block(&blocked);
-    let held = scene.work(&things[..1]);
-    let value = scene.execute(&blocked, &[&held]).expect("executed");
+    let busy = scene.keep_busy(&blocked, &things[..1]);
     scene.run(&queue, &[&steady]);
     let before = scene.manager.stats().cpu_stalls;
     scene.run(&queue, &[&scene.write(&new)]);
     assert_eq!(scene.manager.stats().cpu_stalls, before, "nothing is waited for");
     assert!(!things[1].is_resident() && things[0].is_resident());
     assert_eq!(scene.manager.stats().submissions_over_budget, 0);
-    gate.open();
-    scene.wait(&blocked, value);
-    scene.end(things.into_iter().chain([new]).collect());
+    scene.finish_work(busy);
+    scene.end((things, new));
 }

@@ -1,8 +1,7 @@
 //! Descriptor heaps, query heaps and committed resources.
 
-use crate::faulty_device::Faults;
 use crate::gpu::*;
-use crate::scene::{Front, Scene, budget};
+use crate::scene::{Scene, budget};
 
 pub(crate) fn descriptor_heap(device: &ID3D12Device) -> ID3D12Pageable {
     let desc = D3D12_DESCRIPTOR_HEAP_DESC {
@@ -70,7 +69,7 @@ fn what_d3d12_does_not_report_must_be_described() {
         "pageable: GetHeapProperties failed with E_INVALIDARG (0x80070057); for a reserved",
     );
     // With a single memory, the segment group is known.
-    let uma = Scene::on(open("uma"), Front::Plain, Faults::new(None, E_FAIL), budget(8));
+    let uma = Scene::of_profile("uma", budget(8));
     let descriptors = descriptor_heap(&uma.instance.device);
     assert_eq!(uma.manager.manage(&none, &descriptors).expect("sound").segment_group(), LOCAL);
 }
@@ -106,9 +105,7 @@ fn every_kind_of_object_is_paged() {
         assert_eq!(back.paged_in.objects - evicted.paged_in.objects, 3);
         back.check_balance().expect("balanced");
     }
-    scene.manager.audit().expect("sound");
-    drop(heaps);
-    scene.end(Vec::new());
+    scene.end(heaps);
 }
 
 /// A status that D3D12 does not report is known from CREATE_RESIDENT or from a lock on.
@@ -132,8 +129,7 @@ fn what_is_not_known_becomes_known() {
     assert_eq!(first.unlock().expect("locked"), 0);
     scene.manager.audit().expect("sound");
     scene.instance.residency().check_balance().expect("balanced");
-    drop((first, second));
-    scene.end(Vec::new());
+    scene.end((first, second));
 }
 
 /// Memory that was counted as that of others is not counted twice once its heap is known.
@@ -170,6 +166,5 @@ fn what_is_adopted_is_not_counted_twice() {
     let before = scene.manager.stats().budget_refreshes;
     scene.run(&queue, &[&scene.work(&[])]);
     assert_eq!(scene.manager.stats().budget_refreshes, before + 1, "the operating system was asked");
-    drop(adopted);
-    scene.end(Vec::new());
+    scene.end(adopted);
 }

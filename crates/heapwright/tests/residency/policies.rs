@@ -59,5 +59,5 @@ fn the_first_of_the_queues_is_waited_for() {
     assert!(is_enough, "the older work was waited for, too");
     assert_eq!((things[0].is_resident(), things[1].is_resident()), (true, false));
     assert_eq!(scene.manager.stats().submissions_over_budget, 0);
-    scene.end(things.into_iter().chain([new]).collect());
+    scene.end((things, new));
 }

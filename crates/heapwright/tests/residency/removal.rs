@@ -29,12 +29,11 @@ fn before_a_submission() {
                 scene.manager.audit().expect("sound");
             }
         }
-        let error = missing[0].heap.lock().expect_err("the device is gone");
-        assert!(error.is_device_removed(), "{front:?}: {error}");
+        refused(missing[0].heap.lock(), Error::is_device_removed);
         let error = scene.manager.prefetch(&works[1].list).map(|()| missing[0].heap.lock());
         assert!(error.is_err() || error.is_ok_and(|lock| lock.is_err()), "{front:?}");
-        let error = scene.try_thing(9, 1, D3D12_HEAP_TYPE_DEFAULT, &ResidencyHeapDesc::default());
-        refused(error, Error::is_device_removed);
+        let made = scene.try_thing(9, 1, D3D12_HEAP_TYPE_DEFAULT, &ResidencyHeapDesc::default());
+        refused(made, Error::is_device_removed);
         scene.manager.trim();
         scene.manager.evict_at_least(LOCAL, mib(1));
         let _ = scene.manager.query_video_memory_info(LOCAL);
@@ -70,8 +69,7 @@ fn while_somebody_waits_for_memory() {
                     assert!(error.is_device_removed(), "{front:?}: {error}");
                 }
             });
-            let error = scene.execute(&other, &[&work]).expect_err("the device is gone");
-            assert!(error.is_device_removed(), "{front:?}: {error}");
+            refused(scene.execute(&other, &[&work]), Error::is_device_removed);
             scene.manager.audit().expect("sound");
             scene.end(things);
         }
@@ -80,8 +78,7 @@ fn while_somebody_waits_for_memory() {
 
 #[test]
 fn while_paging_is_under_way() {
-    let (scene, queue, things) =
-        Scene::faulty(Front::Newest, Call::EnqueueMakeResident, E_FAIL, budget(4)).with_things(2);
+    let (scene, queue, things) = Scene::failing(Call::EnqueueMakeResident, E_FAIL, budget(4)).with_things(2);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
     let calls = scene.faults.calls();
     scene.faults.hold_paging();
@@ -108,9 +105,7 @@ fn a_queue_that_this_thread_holds_up_is_no_deadlock() {
         let scene = Scene::new(ResidencyManagerDesc { flags, max_stall, ..budget(2) });
         let (held, other) = (scene.queue(), scene.queue());
         let mut things = scene.things(2);
-        let gate = scene.block(&held);
-        let used = scene.work(&things);
-        let value = scene.execute(&held, &[&used]).expect("executed");
+        let busy = scene.keep_busy(&held, &things);
         things.push(scene.not_resident(3, 1, &ResidencyHeapDesc::default()));
         let write = scene.write(&things[2]);
         let answer = scene.execute(&other, &[&write]);
@@ -120,9 +115,7 @@ fn a_queue_that_this_thread_holds_up_is_no_deadlock() {
         } else {
             refused(answer, Error::is_over_budget);
         }
-        gate.open();
-        scene.wait(&held, value);
-        scene.check(&used);
+        scene.finish_work(busy);
         scene.check_books(&things);
         scene.run(&other, &[&scene.write(&things[2])]);
         scene.manager.trim();

@@ -109,7 +109,17 @@ impl Scene {
 
     /// A manager on a current simulated GPU, for tests that know its usage to the byte or raise its notifications.
     pub(crate) fn simulated(desc: ResidencyManagerDesc) -> Self {
-        Self::on(open("discrete"), Front::Plain, Faults::new(None, E_FAIL), desc)
+        Self::of_profile("discrete", desc)
+    }
+
+    /// A manager on a simulated GPU, which counts no calls and has no faults.
+    pub(crate) fn of_profile(profile: &str, desc: ResidencyManagerDesc) -> Self {
+        Self::on(open(profile), Front::Plain, Faults::new(None, E_FAIL), desc)
+    }
+
+    /// A manager on a current simulated GPU, a call of whose newest interfaces can be made to fail.
+    pub(crate) fn failing(call: Call, hresult: HRESULT, desc: ResidencyManagerDesc) -> Self {
+        Self::faulty(Front::Newest, call, hresult, desc)
     }
 
     /// A manager on a current simulated GPU whose calls can be made to fail.
@@ -150,6 +160,11 @@ impl Scene {
         Ok(Self { instance, device, faults, manager, upload, plain })
     }
 
+    /// Creates another manager of the same device.
+    pub(crate) fn another_manager(&self) -> ResidencyManager {
+        ResidencyManager::new(&self.device, Some(&self.instance.adapter), budget(8)).expect("sound")
+    }
+
     pub(crate) fn queue(&self) -> ID3D12CommandQueue {
         queue_of(&self.device, COPY)
     }
@@ -161,7 +176,7 @@ impl Scene {
         mib: u64,
         flags: D3D12_HEAP_FLAGS,
     ) -> Result<ID3D12Heap, windows_core::Error> {
-        uncounted(|| raw_heap(&self.device, heap_type, mib, flags))
+        uncounted(|| raw_heap(&self.device, heap_type, mib * MIB, flags))
     }
 
     pub(crate) fn fence(&self) -> ID3D12Fence {
@@ -205,7 +220,7 @@ impl Scene {
             Ok(made.into())
         })?;
         let behind = behind.expect("it was created");
-        let buffer = placed(&self.instance.device, &behind, heap_type);
+        let buffer = placed(&self.instance.device, &behind, heap_type, BYTES);
         if heap_type == D3D12_HEAP_TYPE_UPLOAD {
             let staged = mapped(&buffer);
             staged.iter_mut().enumerate().for_each(|(index, byte)| *byte = byte_of(key, index));
@@ -235,7 +250,7 @@ impl Scene {
         let flags = D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT;
         let behind = self.raw_heap(D3D12_HEAP_TYPE_DEFAULT, mib, flags).expect("created");
         let heap = self.manager.create_heap(desc, || Ok(behind.clone().into()))?;
-        let buffer = placed(&self.instance.device, &behind, D3D12_HEAP_TYPE_DEFAULT);
+        let buffer = placed(&self.instance.device, &behind, D3D12_HEAP_TYPE_DEFAULT, BYTES);
         Ok(Thing { buffer, heap, key })
     }
 
@@ -423,10 +438,11 @@ impl Scene {
         self.end(things);
     }
 
-    /// Drops everything and checks that nothing is left. (Lists that a test still holds keep their memory.)
-    pub(crate) fn end(self, things: Vec<Thing>) {
+    /// Drops everything, also what a test holds, and checks that nothing is left. (Lists that a test still holds keep
+    /// their memory.)
+    pub(crate) fn end<T>(self, held: T) {
         self.manager.audit().expect("sound");
-        drop(things);
+        drop(held);
         let stats = self.manager.stats();
         assert_eq!((stats.current_heap_count, stats.current_heap_usage), (0, ByteSize::ZERO));
         for group in [stats.local, stats.non_local] {
@@ -451,29 +467,4 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 fn byte_of(key: u8, index: usize) -> u8 {
     key.wrapping_mul(37).wrapping_add(u8::try_from(index).expect("below 64")).wrapping_add(1)
-}
-
-pub(crate) fn raw_heap(
-    device: &ID3D12Device,
-    heap_type: D3D12_HEAP_TYPE,
-    mib: u64,
-    flags: D3D12_HEAP_FLAGS,
-) -> Result<ID3D12Heap, windows_core::Error> {
-    let desc = D3D12_HEAP_DESC {
-        SizeInBytes: mib * MIB,
-        Properties: D3D12_HEAP_PROPERTIES { Type: heap_type, ..Default::default() },
-        Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS | flags,
-        ..Default::default()
-    };
-    let mut heap: Option<ID3D12Heap> = None;
-    unsafe { device.CreateHeap(&desc, &mut heap) }?;
-    Ok(heap.expect("S_OK comes with a heap"))
-}
-
-pub(crate) fn placed(device: &ID3D12Device, heap: &ID3D12Heap, heap_type: D3D12_HEAP_TYPE) -> ID3D12Resource {
-    let desc = buffer_desc(ByteSize::new(BYTES));
-    let mut buffer: Option<ID3D12Resource> = None;
-    unsafe { device.CreatePlacedResource(heap, 0, &desc, state_in(heap_type), None, &mut buffer) }
-        .expect("it fits");
-    buffer.expect("S_OK comes with a buffer")
 }

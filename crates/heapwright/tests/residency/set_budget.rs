@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::faulty_device::Faults;
 use crate::gpu::*;
-use crate::scene::{Front, Scene, Thing, budget};
+use crate::scene::{Scene, Thing, budget};
 
 const ZERO: ResidencyBudget = ResidencyBudget::Bytes(ByteSize::ZERO);
 
@@ -90,8 +89,7 @@ fn always_in_budget_a_submission_is_refused() {
     let work = scene.work(&things);
     for budget in [ZERO, ResidencyBudget::Share(0.125)] {
         set(&scene, LOCAL, budget);
-        let error = scene.execute(&queue, &[&work]).expect_err("there is no room");
-        assert!(error.is_over_budget(), "{error}");
+        refused(scene.execute(&queue, &[&work]), Error::is_over_budget);
         set(&scene, LOCAL, ResidencyBudget::Bytes(mib(2)));
         scene.run(&queue, &[&work]);
     }
@@ -171,8 +169,7 @@ fn callbacks_learn_of_the_pressure() {
 
 #[test]
 fn unified_memory_has_no_non_local_budget() {
-    let faults = Faults::new(None, E_FAIL);
-    let (scene, _, mut things) = Scene::on(open("uma"), Front::Plain, faults, budget(8)).with_things(2);
+    let (scene, _, mut things) = Scene::of_profile("uma", budget(8)).with_things(2);
     things.push(scene.non_local(2, 1));
     set(&scene, NON_LOCAL, ZERO);
     assert!(things.iter().all(Thing::is_resident));
@@ -199,8 +196,7 @@ fn an_allocator_keeps_within_it() {
     };
     let first = create().expect("there is room");
     set(&scene, LOCAL, ResidencyBudget::Bytes(mib(4)));
-    let error = create().expect_err("larger than the budget");
-    assert!(error.is_out_of_memory(), "{error}");
+    refused(create(), Error::is_out_of_memory);
     set(&scene, LOCAL, ResidencyBudget::AsDescribed);
     drop((create().expect("there is room again"), first));
 }

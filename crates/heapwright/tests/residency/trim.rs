@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use heapwright::ByteSize;
 use heapwright_d3d12::trim::*;
 
-use crate::faulty_device::Faults;
 use crate::gpu::*;
-use crate::scene::{Front, Scene, Thing, budget, until};
+use crate::scene::{Scene, Thing, budget, until};
 
 const PERIODIC: i32 = D3D12_TRIM_NOTIFICATION_FLAG_PERIODIC_TRIM;
 const RESTART: i32 = D3D12_TRIM_NOTIFICATION_FLAG_RESTART_PERIODIC_TRIM;
@@ -124,7 +123,7 @@ fn only_who_may_do_things_in_the_background_hears_and_only_where_there_is_someth
     let scene = Scene::new(budget(1000));
     assert_eq!(scene.instance.trim(PERIODIC, ByteSize::ZERO).expect("allowed"), 0);
     for profile in ["old-ddi", "first-generation"] {
-        let scene = Scene::on(open(profile), Front::Plain, Faults::new(None, E_FAIL), hearing());
+        let scene = Scene::of_profile(profile, hearing());
         assert_eq!(scene.instance.trim(PERIODIC, ByteSize::ZERO).expect("allowed"), 0, "{profile}");
         let (queue, things) = (scene.queue(), scene.things(1));
         scene.run(&queue, &[&scene.write(&things[0]), &scene.work(&things)]);
@@ -161,8 +160,7 @@ fn managers_of_a_device_hear_by_themselves_until_they_are_dropped() {
     // Without an adapter, the device sends notifications all the same.
     let next = ResidencyManager::new(&scene.device, None, hearing()).expect("sound");
     hear(2);
-    drop(next);
-    scene.end(Vec::new());
+    scene.end(next);
 }
 
 unsafe extern "system" fn drop_a_manager(notification: *const D3D12_TRIM_NOTIFICATION) {

@@ -71,37 +71,12 @@ impl Buffer {
         } else {
             D3D12_HEAP_FLAG_NONE
         };
-        let desc = D3D12_HEAP_DESC {
-            SizeInBytes: size,
-            Properties: D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_DEFAULT, ..Default::default() },
-            Alignment: 0,
-            Flags: D3D12_HEAP_FLAG_ALLOW_ONLY_BUFFERS | flags,
-        };
         let residency =
             ResidencyHeapDesc { segment_group: Some(LOCAL), size: ByteSize::new(size), ..Default::default() };
-        let heap = manager
-            .create_heap(&residency, || {
-                let mut heap: Option<ID3D12Heap> = None;
-                // SAFETY: as above.
-                unsafe { device.CreateHeap(&desc, &mut heap) }?;
-                Ok(heap.expect("created").into())
-            })
-            .expect("created");
+        let create = || Ok(raw_heap(device, D3D12_HEAP_TYPE_DEFAULT, size, flags)?.into());
+        let heap = manager.create_heap(&residency, create).expect("created");
         let d3d12: ID3D12Heap = heap.pageable().cast().expect("it is one");
-        let mut resource: Option<ID3D12Resource> = None;
-        // SAFETY: as above.
-        unsafe {
-            device.CreatePlacedResource(
-                &d3d12,
-                0,
-                &buffer_of(size),
-                D3D12_RESOURCE_STATE_COMMON,
-                None,
-                &mut resource,
-            )
-        }
-        .expect("placed");
-        let resource = resource.expect("placed");
+        let resource = placed(device, &d3d12, D3D12_HEAP_TYPE_DEFAULT, size);
         Self { resource, heap, cells: [[0; CELL_LEN]; CELLS], last_use: 0, locks: 0 }
     }
 

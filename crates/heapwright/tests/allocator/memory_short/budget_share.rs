@@ -1,7 +1,5 @@
 //! A limit that is a share of the budget of each segment group.
 
-use heapwright_runtime::SegmentGroup as Group;
-
 use crate::gpu::*;
 
 fn share(share_of_budget: f64) -> ResourceAllocatorDesc {
@@ -29,7 +27,7 @@ fn fill(
 #[test]
 fn a_refusal_names_the_share_the_budget_and_what_is_held() {
     let gpu = open("discrete");
-    gpu.set_budget(Group::Local, mib(64));
+    set_local_budget(&gpu, mib(64));
     let allocator = allocator(&gpu, share(0.5));
     let (held, error) = fill(&allocator, &in_default());
     assert_eq!(held.len(), 8);
@@ -45,19 +43,18 @@ fn a_refusal_names_the_share_the_budget_and_what_is_held() {
     // System memory has a budget of its own.
     buffer(&allocator, &upload(), 64 * MIB);
     // It is the budget at that time.
-    gpu.set_budget(Group::Local, mib(128));
+    set_local_budget(&gpu, mib(128));
     let more = fill(&allocator, &in_default()).0;
     assert_eq!(allocator.reserved().get() - held_in(&allocator, HeapType::Upload).get(), 64 * MIB);
-    gpu.set_budget(Group::Local, mib(8));
+    set_local_budget(&gpu, mib(8));
     refused(try_buffer(&allocator, &in_default(), 4 * MIB), Error::is_over_budget);
-    drop((held, more));
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned((held, more), &allocator, &gpu);
 }
 
 #[test]
 fn the_heap_types_of_a_segment_group_share_it() {
     let gpu = open("uma");
-    gpu.set_budget(Group::Local, mib(64));
+    set_local_budget(&gpu, mib(64));
     let allocator = allocator(&gpu, share(0.75));
     let (uploads, _) = fill(&allocator, &upload());
     assert_eq!(uploads.len(), 12);
@@ -71,7 +68,7 @@ fn the_heap_types_of_a_segment_group_share_it() {
 #[test]
 fn each_of_nested_allocators_has_a_share() {
     let gpu = open("discrete");
-    gpu.set_budget(Group::Local, mib(64));
+    set_local_budget(&gpu, mib(64));
     let parent = allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy: SegmentedPool, ..share(0.5) });
     let child = parent.create_nested(share(0.25)).expect("sound");
     let of_child = fill(&child, &in_default()).0;

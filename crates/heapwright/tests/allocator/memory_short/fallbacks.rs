@@ -53,7 +53,7 @@ fn heaps_of(allocators: &[&ResourceAllocator]) -> Vec<(HeapTypeName, ByteSize)> 
 #[test]
 fn a_refused_request_releases_nothing() {
     let group_budget = |gpu: &Instance, size| {
-        gpu.set_budget(Group::Local, mib(size));
+        set_local_budget(gpu, mib(size));
         gpu.set_budget(Group::NonLocal, mib(size));
     };
     let obstacles: [(ResourceAllocatorDesc, ResourceAllocationFlags); 4] = [
@@ -127,7 +127,7 @@ fn a_preferred_committed_resource_leaves_the_heap_that_serves_it_instead() {
             (0..2).map(|_| buffer(&allocator, &place(HeapType::Default, OWN), 64 * MIB)).collect();
         drop((0..4).map(|_| local(&allocator, 16 * MIB)).collect::<Vec<_>>());
         let held = allocator.reserved();
-        gpu.set_budget(Group::Local, mib(100));
+        set_local_budget(&gpu, mib(100));
         let mut made = Vec::new();
         for flags in [PREFERRED, NONE, PREFERRED] {
             let place = place(HeapType::Default, flags | extra);
@@ -139,8 +139,7 @@ fn a_preferred_committed_resource_leaves_the_heap_that_serves_it_instead() {
             made.push(try_buffer(&allocator, &place, 16 * MIB).expect("as predicted"));
             assert_eq!(allocator.reserved(), held);
         }
-        drop((live, made));
-        assert_returns_everything(&allocator, &gpu);
+        assert_returned((live, made), &allocator, &gpu);
     }
 }
 
@@ -163,8 +162,7 @@ fn a_preferred_heap_type_at_its_limit_leaves_the_heaps_of_the_next() {
             allocator.end_frame();
         }
         assert_eq!(allocator.stats().heaps_created, created, "{extra:?}");
-        drop(live);
-        assert_returns_everything(&allocator, &gpu);
+        assert_returned(live, &allocator, &gpu);
     }
 }
 
@@ -212,8 +210,7 @@ fn what_the_device_lacks_releases_nothing_of_another_segment_group() {
     drop(of_local);
     let made = buffer(&allocator, &place(HeapType::Default, COMMITTED), 400 * MIB);
     assert_eq!(held_in(&allocator, HeapType::Upload), held);
-    drop((live, made));
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned((live, made), &allocator, &gpu);
 }
 
 /// As does a heap that another placement uses.
@@ -265,6 +262,5 @@ fn only_what_counts_is_released() {
         [HeapType::Readback, HeapType::Default].map(|heap_type| held_in(&allocator, heap_type)),
         others
     );
-    drop((live, made));
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned((live, made), &allocator, &gpu);
 }

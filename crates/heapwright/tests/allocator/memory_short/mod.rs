@@ -33,8 +33,7 @@ fn what_is_free_in_heaps_is_used_when_the_device_is_full() {
     // 15 of them fit into each free range of 300 KiB.
     assert!(used >= free * 9 / 10, "{used} of {free} free bytes were used");
     allocator.audit().expect("consistent");
-    drop((held, small));
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned((held, small), &allocator, &gpu);
 }
 
 #[test]
@@ -47,7 +46,7 @@ fn within_budget_gives_back_what_exceeds_it_at_once() {
         let held: Vec<_> = (0..32).map(|_| local(&allocator, 100 * MIB)).collect();
         drop(held);
         assert!(allocator.reserved() > mib(3000), "empty heaps are held");
-        gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(500));
+        set_local_budget(&gpu, mib(500));
         let within = place(HeapType::Default, WITHIN_BUDGET);
         refused(allocator.probe(&within, buffer_desc(mib(150))), Error::is_over_budget);
         let made = try_buffer(&allocator, &within, 150 * MIB).expect("what is empty goes back");
@@ -63,7 +62,7 @@ fn within_budget_gives_back_what_exceeds_it_at_once() {
 fn empty_heaps_of_pools_and_nested_allocators_make_way_too() {
     for algorithm in [SuballocationAlgorithm::Default, Dedicated, Slab] {
         let gpu = open("discrete");
-        gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
+        set_local_budget(&gpu, mib(1000));
         let allocator = usual(&gpu);
         let desc = with_algorithm(algorithm);
         let child = allocator.create_nested(desc).expect("sound");
@@ -85,7 +84,7 @@ fn empty_heaps_of_pools_and_nested_allocators_make_way_too() {
 #[test]
 fn committed_resources_make_empty_heaps_go_as_well() {
     let gpu = open("discrete");
-    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
+    set_local_budget(&gpu, mib(1000));
     let allocator = usual(&gpu);
     drop((0..9).map(|_| local(&allocator, 100 * MIB)).collect::<Vec<_>>());
     let committed = place(HeapType::Default, COMMITTED);
@@ -97,7 +96,7 @@ fn committed_resources_make_empty_heaps_go_as_well() {
 #[test]
 fn new_heaps_are_no_larger_than_the_budget_left() {
     let gpu = open("discrete");
-    gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(64));
+    set_local_budget(&gpu, mib(64));
     let allocator = usual(&gpu);
     let large = local(&allocator, 63 * MIB + 192 * KIB);
     let small: Vec<_> = (0..260).map(|_| local(&allocator, 3 * KIB)).collect();
@@ -134,8 +133,7 @@ fn heaps_of_their_own_do_not_pile_up() {
 #[test]
 fn pooled_heaps_of_other_algorithms_do_not_pile_up() {
     for suballocation_algorithm in [Dedicated, Slab] {
-        let gpu = open("discrete");
-        let allocator = allocator(&gpu, with_algorithm(suballocation_algorithm));
+        let (gpu, allocator) = on(open("discrete"), with_algorithm(suballocation_algorithm));
         for number in 1..200_u64 {
             drop(local(&allocator, (number * 7919 % 97 + 1) * MIB));
         }

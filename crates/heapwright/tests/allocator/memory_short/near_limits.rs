@@ -24,20 +24,17 @@ fn try_local(
 
 #[test]
 fn an_own_heap_leaves_room_for_others_where_an_empty_heap_is_larger() {
-    let gpu = open("discrete");
-    let allocator = allocator(&gpu, limited(4 * MIB));
+    let (gpu, allocator) = on(open("discrete"), limited(4 * MIB));
     drop(try_local(&allocator, SHARED, 4 * MIB).expect("within the limit"));
     let own = try_local(&allocator, OWN_HEAP, 896).expect("the empty heap makes way");
     let shared = try_local(&allocator, SHARED, 64).expect("a heap of 64 KiB is allowed");
-    drop((own, shared));
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned((own, shared), &allocator, &gpu);
 }
 
 #[test]
 fn an_own_heap_uses_a_larger_empty_heap_where_nothing_may_be_released() {
-    let gpu = open("discrete");
     let flags = ResourceAllocatorFlags::NEVER_OVER_ALLOCATE;
-    let allocator = allocator(&gpu, ResourceAllocatorDesc { flags, ..limited(4 * MIB) });
+    let (_gpu, allocator) = on(open("discrete"), ResourceAllocatorDesc { flags, ..limited(4 * MIB) });
     drop(try_local(&allocator, SHARED, 4 * MIB).expect("within the limit"));
     try_local(&allocator, OWN_HEAP, 896).expect("the memory is held");
 }
@@ -88,8 +85,8 @@ fn unused_backing_buffers_make_way_under_every_policy() {
 #[test]
 fn releasing_counts_the_heaps_of_unused_backing_buffers() {
     for empty_heap_policy in [EmptyHeapPolicy::Default, FixedPool] {
-        let gpu = open("discrete");
-        let allocator = allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy, ..Default::default() });
+        let (_gpu, allocator) =
+            on(open("discrete"), ResourceAllocatorDesc { empty_heap_policy, ..Default::default() });
         drop(buffer(&allocator, &place(HeapType::Upload, WITHIN), 1000));
         let held = allocator.reserved();
         assert!(held > ByteSize::ZERO, "{empty_heap_policy:?}");
@@ -101,9 +98,8 @@ fn releasing_counts_the_heaps_of_unused_backing_buffers() {
 #[test]
 fn each_algorithm_creates_smaller_heaps_near_a_limit() {
     for algorithm in ALGORITHMS {
-        let gpu = open("discrete");
         let desc = ResourceAllocatorDesc { suballocation_algorithm: algorithm, ..limited(1984 * KIB) };
-        let allocator = allocator(&gpu, desc);
+        let (_gpu, allocator) = on(open("discrete"), desc);
         let held: Vec<_> = std::iter::from_fn(|| try_local(&allocator, SHARED, 3000).ok()).collect();
         assert_eq!(allocator.reserved().get(), 1984 * KIB, "{algorithm:?} with {} buffers", held.len());
     }
@@ -116,14 +112,13 @@ fn never_over_allocate_releases_no_empty_heap() {
     for (algorithm, empty_heap_policy) in
         [(Sets, EmptyHeapPolicy::Default), (Sets, SegmentedPool), (Slab, EmptyHeapPolicy::Default)]
     {
-        let gpu = open("discrete");
         let desc = ResourceAllocatorDesc {
             flags: ResourceAllocatorFlags::NEVER_OVER_ALLOCATE,
             suballocation_algorithm: algorithm,
             empty_heap_policy,
             ..Default::default()
         };
-        let allocator = allocator(&gpu, desc);
+        let (_gpu, allocator) = on(open("discrete"), desc);
         let mut held = ByteSize::ZERO;
         for size in sizes {
             drop(local(&allocator, size));
@@ -140,7 +135,7 @@ fn never_over_allocate_releases_no_empty_heap() {
 #[test]
 fn memory_that_is_being_created_counts_within_a_budget() {
     let gpu = open("discrete");
-    gpu.set_budget(Group::Local, mib(10));
+    set_local_budget(&gpu, mib(10));
     let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
     let meanwhile: &'static Mutex<_> = Box::leak(Box::new(Mutex::new(Some(allocator.clone()))));
     let device: ID3D12Device14 = gpu.device.cast().expect("the runtime has the newest device interface");

@@ -10,10 +10,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
+use std::time::Duration;
 
+use heapwright::d3d12::*;
+use heapwright::defragmentation::{Defragmentation, DefragmentationBudget, DefragmentationDesc, Move};
 use heapwright::report::{AllocatorReport, HeapContents, HeapReport, HeapTypeName};
-
-use crate::gpu::*;
+use heapwright::*;
+use heapwright_runtime::{HostProfile, Instance};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -315,16 +318,21 @@ impl Program {
         request.is_texture &= !request.in_pool || self.setup.pools_hold == ResourceKind::Any;
         let Request { of, in_pool, is_upload, is_texture, kind, within_budget, is_tight, size } = request;
         let mut flags = match kind {
-            Kind::Shared => NEVER_FALLBACK,
-            Kind::Held => NEVER_ALLOCATE_HEAP,
-            Kind::Own => OWN | NEVER_FALLBACK,
-            Kind::Committed => COMMITTED,
-            Kind::Preferred => PREFER_COMMITTED,
-            Kind::Part => WITHIN | NEVER_FALLBACK,
-            Kind::Imported => NONE,
+            Kind::Shared => ResourceAllocationFlags::NEVER_FALLBACK,
+            Kind::Held => ResourceAllocationFlags::NEVER_ALLOCATE_HEAP,
+            Kind::Own => {
+                ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP | ResourceAllocationFlags::NEVER_FALLBACK
+            }
+            Kind::Committed => ResourceAllocationFlags::ALWAYS_COMMITTED,
+            Kind::Preferred => ResourceAllocationFlags::PREFER_COMMITTED,
+            Kind::Part => {
+                ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE
+                    | ResourceAllocationFlags::NEVER_FALLBACK
+            }
+            Kind::Imported => ResourceAllocationFlags::empty(),
         };
         if within_budget {
-            flags |= WITHIN_BUDGET;
+            flags |= ResourceAllocationFlags::WITHIN_BUDGET;
         }
         self.next += 1;
         let heap_type = if is_upload { HeapType::Upload } else { HeapType::Default };
@@ -342,10 +350,10 @@ impl Program {
                 Height: u32::try_from(side).expect("small"),
                 Format: DXGI_FORMAT_R8G8B8A8_UNORM,
                 Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN,
-                ..buffer_of(side)
+                ..buffer_desc(ByteSize::new(side))
             }
         } else {
-            buffer_of(size)
+            buffer_desc(ByteSize::new(size))
         };
         if is_tight && self.unlimited[of].caps().tight_alignment_tier > 0 {
             desc.Flags |= D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT;
@@ -620,8 +628,8 @@ impl Program {
         let held = self.reserved();
         let policies = self.setup.policies;
         let keeps = |policy| policies.contains(&policy);
-        let keeps_all = keeps(SegmentedPool) || keeps(FewestHitches);
-        if !keeps_all && !keeps(FixedPool) {
+        let keeps_all = keeps(EmptyHeapPolicy::SegmentedPool) || keeps(EmptyHeapPolicy::FewestHitches);
+        if !keeps_all && !keeps(EmptyHeapPolicy::FixedPool) {
             (0..20).for_each(|_| self.pass(Duration::from_millis(100)));
             let held = self.reserved();
             // After pauses by default a minute, where heaps were needed again.

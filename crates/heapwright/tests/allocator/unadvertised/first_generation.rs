@@ -113,6 +113,5 @@ fn without_an_adapter_numbers_are_those_of_the_allocator() {
     assert_eq!(allocator.report().device.description, "unknown adapter");
     // An out-of-memory error omits numbers that are unknown.
     refused(try_buffer(&allocator, &in_default(), 5 << 30), Error::is_out_of_memory);
-    drop(held);
-    assert_returns_everything(&allocator, &gpu);
+    assert_returned(held, &allocator, &gpu);
 }

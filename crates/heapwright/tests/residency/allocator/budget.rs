@@ -16,8 +16,7 @@ fn empty_heaps_are_released_while_heaps_in_use_are_evicted() {
         scene.allocator.end_frame();
         let empty = scene.allocator.stats().free_heap_usage;
         assert_eq!(empty, mib(kept), "budget of {budget_mib} MiB");
-        drop(made);
-        scene.end();
+        scene.end(made);
     }
 }
 
@@ -27,16 +26,13 @@ fn shared_heaps_and_committed_resources_are_paged_too() {
         let scene = Scene::with_flags(8, flags);
         let make = |kib: u64| local(&scene.allocator, kib << 10);
         let made: Vec<_> = (0..48).map(|number| make(64 + 37 * (number % 11))).collect();
-        for (seed, allocation) in (1..).zip(&made) {
-            scene.fill(allocation, seed);
-        }
+        scene.fill_all(&made);
         for (seed, allocation) in (1..).zip(&made) {
             scene.assert_filled(allocation, seed);
             assert!(scene.used_mib() <= 8, "{} MiB of 8", scene.used_mib());
         }
         assert_eq!(scene.manager.stats().submissions_over_budget, 0);
-        drop(made);
-        scene.end();
+        scene.end(made);
     }
 }
 
@@ -61,8 +57,7 @@ fn a_heap_that_must_fit_says_what_the_budget_is() {
     for allocation in [&made[0], &made[1], &made[3]] {
         assert!(is_locked(allocation) && is_resident(allocation));
     }
-    drop((made, fits));
-    scene.end();
+    scene.end((made, fits));
 }
 
 #[test]
@@ -74,8 +69,7 @@ fn without_the_flag_usage_may_exceed_the_budget() {
     let over = scene.alone(1);
     assert!(is_resident(&over));
     assert_eq!(scene.used_mib(), 3);
-    drop((locked, over));
-    scene.end();
+    scene.end((locked, over));
 }
 
 /// GPGMM's defect 18, in part: a request that exceeds the budget slightly evicts only what is missing, and
@@ -87,8 +81,7 @@ fn no_more_is_evicted_than_is_missing() {
     let large = scene.try_alone(3, NONE).expect("one has to go");
     assert_eq!(made.iter().filter(|made| !is_resident(made)).count(), 1, "one missing, one gone");
     assert_eq!(scene.used_mib(), 10);
-    drop((made, large));
-    scene.end();
+    scene.end((made, large));
 }
 
 /// GPGMM's defect 18: heaps that are created at the same time are checked one by one.
@@ -116,7 +109,7 @@ fn threads_together_stay_within_the_budget() {
         watch.join().expect("no panic")
     });
     assert!(most <= 8, "{most} MiB of 8");
-    scene.end();
+    scene.end(());
 }
 
 #[test]
@@ -131,24 +124,22 @@ fn empty_heaps_go_before_live_ones() {
     assert_eq!(texture_like.memory().expect("managed").segment_group(), SegmentGroup::Local);
     assert!(is_resident(&live), "the empty heap was enough");
     assert_eq!(scene.allocator.reserved(), mib(8), "it went back to the device");
-    drop((live, texture_like));
-    scene.end();
+    scene.end((live, texture_like));
 }
 
 #[test]
 fn the_operating_systems_budget_counts_without_an_override() {
     let scene = Scene::new(Setup { manager: ResidencyManagerFlags::ALWAYS_IN_BUDGET, ..Setup::default() });
-    scene.gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(20));
+    set_local_budget(&scene.gpu, mib(20));
     scene.manager.trim();
     let made: Vec<_> = (0..8).map(|_| scene.alone(4)).collect();
     assert!(scene.used_mib() <= 19, "{} MiB of 95 % of 20", scene.used_mib());
     assert!(made.iter().any(is_resident));
     // Half of the budget is given to another process.
-    scene.gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(10));
+    set_local_budget(&scene.gpu, mib(10));
     scene.manager.trim();
     assert!(scene.used_mib() <= 9, "{} MiB of 95 % of 10", scene.used_mib());
-    drop(made);
-    scene.end();
+    scene.end(made);
 }
 
 #[test]
@@ -165,8 +156,7 @@ fn what_may_never_be_needed_evicts_nothing() {
     let more: Vec<_> = (0..2).map(|_| scene.try_alone(1, flags).expect("there is room")).collect();
     let evicted = live.iter().chain(&more).filter(|made| !is_resident(made)).count();
     assert_eq!(evicted, 1, "for the ninth, and not for a tenth");
-    drop((live, more));
-    scene.end();
+    scene.end((live, more));
 }
 
 #[test]
@@ -180,8 +170,7 @@ fn a_probe_knows_what_could_be_evicted() {
     idle.memory().expect("managed").lock().expect("resident");
     refused(scene.allocator.probe(&desc, resource), Error::is_over_budget);
     refused(scene.allocator.create(&desc, resource), Error::is_over_budget);
-    drop(idle);
-    scene.end();
+    scene.end(idle);
 }
 
 #[test]
@@ -204,8 +193,7 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
     let new = PredictedMemory::NewHeap(mib(1));
     assert_eq!(probe(NONE), new);
     assert_eq!(probe(COMMITTED), new);
-    drop(locked);
-    scene.end();
+    scene.end(locked);
 
     let allocator = ResourceAllocatorDesc { empty_heap_policy: SegmentedPool, ..Default::default() };
     let scene = Scene::new(Setup { allocator, ..Setup::default() });
@@ -217,7 +205,7 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
     };
     assert_eq!(probe(NONE), PredictedMemory::Held);
     assert_eq!(probe(NEVER_RESIDENT), new, "what is held is managed");
-    scene.end();
+    scene.end(());
 }
 
 #[test]
@@ -227,8 +215,6 @@ fn limits_hold_beside_the_budget() {
     let scene = Scene::new(Setup { budget_mib: Some(2), allocator, ..Setup::default() });
     let made: Vec<_> = (0..3).map(|_| scene.alone(1)).collect();
     assert_eq!((scene.used_mib(), made.iter().filter(|made| is_resident(made)).count()), (2, 2));
-    let error = scene.try_alone(1, NONE).expect_err("the limit counts what is evicted");
-    assert!(error.to_string().contains("limit of 3.00 MiB"), "{error}");
-    drop(made);
-    scene.end();
+    fails(scene.try_alone(1, NONE), "limit of 3.00 MiB");
+    scene.end(made);
 }

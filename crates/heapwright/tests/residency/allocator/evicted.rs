@@ -23,9 +23,7 @@ fn what_begins_evicted_is_paged_in_by_its_first_use() {
         assert!(is_resident(allocation));
     }
     assert_eq!(scene.used_mib(), 4);
-    for (seed, allocation) in (1..).zip(&made) {
-        scene.assert_filled(allocation, seed);
-    }
+    scene.assert_all_filled(&made);
     // Each unlock reverts the count of its lock.
     let fresh = scene.alone(1);
     let memory = fresh.memory().expect("managed");
@@ -34,8 +32,7 @@ fn what_begins_evicted_is_paged_in_by_its_first_use() {
     assert_eq!(memory.unlock().expect("locked"), 0);
     assert_eq!(scene.manager.stats().local.resident, mib(5));
     refused(memory.unlock(), Error::is_invalid_argument);
-    drop((made, fresh));
-    scene.end();
+    scene.end((made, fresh));
 }
 
 /// GPGMM's defect 12: a heap that is created evicted fails with ALWAYS_IN_BUDGET. It needs no memory, so it
@@ -54,8 +51,7 @@ fn what_begins_evicted_is_within_every_budget() {
     locked.memory().expect("managed").unlock().expect("locked");
     more[0].memory().expect("managed").lock().expect("now there is room");
     more[0].memory().expect("managed").unlock().expect("locked");
-    drop((locked, more, committed));
-    scene.end();
+    scene.end((locked, more, committed));
 }
 
 #[test]
@@ -73,6 +69,5 @@ fn a_heap_that_begins_evicted_evicts_nothing() {
         .expect("nothing is needed for it");
     assert!(resident.iter().all(is_resident));
     assert_eq!(scene.manager.stats().of(LOCAL).evicted, mib(6));
-    drop((pool, resident));
-    scene.end();
+    scene.end((pool, resident));
 }

@@ -32,7 +32,8 @@ impl Scene {
         self.allocator.create_resource(&desc, &buffer_desc(mib(1)), COMMON, None)
     }
 
-    fn end(self) {
+    fn end<T>(self, held: T) {
+        drop(held);
         self.manager.audit().expect("consistent");
         self.allocator.release_empty_heaps();
         let stats = self.manager.stats();
@@ -57,8 +58,7 @@ fn a_refused_creation_leaves_nothing_in_the_books() {
             // The budget reserved for the failed request is available again, in full.
             let made: Vec<_> = (0..8).map(|_| scene.make(flags).expect("there is room")).collect();
             assert_eq!(scene.manager.stats().local.resident, mib(8));
-            drop(made);
-            scene.end();
+            scene.end(made);
         }
     }
 }
@@ -72,8 +72,7 @@ fn a_resource_that_was_not_placed_leaves_its_heap_managed() {
     scene.faults.disarm();
     let made = scene.make(OWN).expect("there is room");
     assert!(made.memory().is_some());
-    drop(made);
-    scene.end();
+    scene.end(made);
 }
 
 /// Some devices place no resource in an evicted heap.
@@ -89,6 +88,5 @@ fn what_is_not_placed_in_an_evicted_heap_is_placed_once_it_is_resident() {
     scene.faults.fail_all();
     refused(scene.make(OWN), Error::is_invalid_argument);
     scene.faults.disarm();
-    drop(made);
-    scene.end();
+    scene.end(made);
 }

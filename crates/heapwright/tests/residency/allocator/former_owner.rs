@@ -131,8 +131,7 @@ fn the_next_owner_finds_the_memory_as_new() {
         if let Some(nested) = nested {
             nested.release_empty_heaps();
         }
-        drop(pool);
-        scene.end();
+        scene.end(pool);
     }
 }
 
@@ -174,8 +173,7 @@ fn a_reference_keeps_what_was_set() {
     drop(again);
     let next = scene.alone(1);
     assert_new(&scene, &next, "after the last reference");
-    drop(next);
-    scene.end();
+    scene.end(next);
 }
 
 /// The locks of mappings end with the mapping, whatever else was set.
@@ -193,14 +191,12 @@ fn a_mapping_keeps_its_lock() {
     let mapping = next.map().expect("it can be");
     drop(mapping);
     assert!(!is_locked(&next));
-    drop(next);
-    scene.end();
+    scene.end(next);
 }
 
 /// The target of a move is used by the move, and what its holder set ends with it.
 #[test]
 fn the_holder_of_a_move_uses_its_target() {
-    use heapwright::defragmentation::{DefragmentationBudget, DefragmentationDesc};
     let scene = Scene::of_mib(64);
     let place = in_default();
     let mut made: Vec<_> =
@@ -211,13 +207,12 @@ fn the_holder_of_a_move_uses_its_target() {
         number % 8 == 1
     });
     let mut run = scene.allocator.defragment(DefragmentationDesc::default()).expect("the usual heaps");
-    let moves =
-        run.step(DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() }).moves;
+    let moves = run.step(without_time_limit()).moves;
     assert!(!moves.is_empty(), "there is something to move");
     for planned in &moves {
         planned.destination_memory().expect("managed").lock().expect("resident");
     }
     drop((moves, run, made));
     assert_eq!(scene.manager.stats().local.locked_count, 0);
-    scene.end();
+    scene.end(());
 }

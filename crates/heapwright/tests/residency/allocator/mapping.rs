@@ -8,9 +8,7 @@ fn mapping_makes_resident_what_is_evicted() {
     let gpu = open("discrete");
     let budgets = GroupBudgets { local: gib(1), non_local: mib(4) };
     let desc = ResidencyManagerDesc { budget_override: Some(budgets), ..Default::default() };
-    let (allocator, manager) =
-        ResourceAllocator::with_new_residency(&gpu.device, Some(&gpu.adapter), Default::default(), desc)
-            .expect("sound");
+    let (allocator, manager) = managed(&gpu, Default::default(), desc);
     let flags = OWN;
     let desc = ResourceAllocationDesc { flags, ..in_upload() };
     let make = || {
@@ -66,8 +64,7 @@ fn each_mapping_has_its_own_lock() {
     drop(second);
     drop(one);
     assert!(!is_locked(&first));
-    drop((first, third));
-    scene.end();
+    scene.end((first, third));
 }
 
 /// GPGMM's defect 20: destroying an allocation unlocks the heap that another allocation has mapped.
@@ -85,8 +82,7 @@ fn what_is_destroyed_takes_no_lock_of_others_along() {
     mapping.write(0, &[1, 2, 3]).expect("inside");
     drop(mapping);
     assert_eq!(scene.manager.stats().non_local.locked_count, 0);
-    drop((mapped, heap));
-    scene.end();
+    scene.end((mapped, heap));
 }
 
 /// Any owner of an allocation in the heap can unlock it. This ends the residency, but the bytes stay
@@ -106,8 +102,7 @@ fn a_heap_that_is_unlocked_under_a_mapping_is_no_panic() {
     assert_eq!(bytes, [1, 2, 3]);
     drop(mapping);
     scene.manager.audit().expect("consistent");
-    drop((mapped, beside));
-    scene.end();
+    scene.end((mapped, beside));
 }
 
 #[test]
@@ -123,8 +118,7 @@ fn a_mapping_of_what_began_evicted_is_resident() {
     // A backing buffer is mapped when it is created.
     let mut within = scene.upload(100, WITHIN);
     within.map().expect("resident").write(0, &[4]).expect("inside");
-    drop((placed, committed, within));
-    scene.end();
+    scene.end((placed, committed, within));
 }
 
 #[test]
@@ -141,8 +135,7 @@ fn what_is_kept_mapped_is_locked_until_it_is_dropped() {
     let backing = scene.upload(1000, NONE);
     drop((part, whole));
     assert!(!is_locked(&other) && !is_locked(&backing), "each was locked once");
-    drop((other, backing));
-    scene.end();
+    scene.end((other, backing));
 }
 
 #[test]
@@ -166,5 +159,5 @@ fn a_mapped_subresource_is_locked_until_it_is_unmapped_as_often() {
         }
         assert!(!is_locked(&made));
     }
-    scene.end();
+    scene.end(());
 }

@@ -6,18 +6,8 @@ use crate::gpu::*;
 #[test]
 fn every_way_to_memory_is_a_heap_of_the_manager() {
     let scene = Scene::simulated(Setup::default());
-    let of = |heap_type, flags, bytes| {
-        let state = match heap_type {
-            HeapType::Upload => D3D12_RESOURCE_STATE_GENERIC_READ,
-            _ => COMMON,
-        };
-        scene
-            .allocator
-            .create_resource(&place(heap_type, flags), &buffer_of(bytes), state, None)
-            .expect("there is room")
-    };
-    let none = NONE;
-    let shared = of(HeapType::Default, none, 1000);
+    let of = |heap_type, flags, bytes| buffer(&scene.allocator, &place(heap_type, flags), bytes);
+    let shared = of(HeapType::Default, NONE, 1000);
     let own = of(HeapType::Default, OWN, MIB);
     let committed = of(HeapType::Default, COMMITTED, MIB);
     let within = of(HeapType::Upload, WITHIN, 100);
@@ -36,7 +26,7 @@ fn every_way_to_memory_is_a_heap_of_the_manager() {
             }
         }
     }
-    let beside = of(HeapType::Default, none, 1000);
+    let beside = of(HeapType::Default, NONE, 1000);
     assert_eq!(beside.heap(), shared.heap());
     assert!(std::ptr::eq(beside.memory().expect("managed"), shared.memory().expect("managed")), "one heap");
 
@@ -44,15 +34,13 @@ fn every_way_to_memory_is_a_heap_of_the_manager() {
     assert_eq!((stats.local.resident_count, stats.non_local.resident_count), (3, 1));
     assert_eq!(stats.local.resident, usage_of(&scene.gpu, LOCAL));
     assert_eq!(stats.non_local.resident, usage_of(&scene.gpu, NON_LOCAL));
-    drop((shared, own, committed, within, beside));
-    scene.end();
+    scene.end((shared, own, committed, within, beside));
 }
 
 #[test]
 fn a_manager_of_another_device_is_refused() {
     let [gpu, other] = [open("discrete"), open("discrete")];
-    let manager =
-        ResidencyManager::new(&other.device, Some(&other.adapter), Default::default()).expect("sound");
+    let manager = manager_on(&other, Default::default());
     let error =
         ResourceAllocator::with_residency(&gpu.device, Some(&gpu.adapter), Default::default(), &manager)
             .expect_err("whose heaps would it page?");
@@ -98,8 +86,7 @@ fn never_resident_is_nothing_to_the_manager() {
     assert!(again.memory().is_none());
     let held = scene.try_alone(1, NEVER_RESIDENT | NEVER_ALLOCATE_HEAP);
     refused(held, Error::is_out_of_memory);
-    drop((committed, again, heap));
-    scene.end();
+    scene.end((committed, again, heap));
 }
 
 #[test]
@@ -111,8 +98,7 @@ fn a_resource_that_is_imported_twice_is_one_heap() {
         let desc = ResourceAllocationDesc { flags, ..Default::default() };
         unsafe { scene.allocator.import(&desc, &resource) }.expect("it is committed")
     };
-    let none = NONE;
-    let (first, second) = (import(none), import(none));
+    let (first, second) = (import(NONE), import(NONE));
     let memory = committed.memory().expect("managed");
     for other in [&first, &second] {
         assert!(std::ptr::eq(other.memory().expect("managed"), memory));
@@ -126,34 +112,17 @@ fn a_resource_that_is_imported_twice_is_one_heap() {
     let others: Vec<_> = (0..4).map(|_| scene.alone(1)).collect();
     assert_eq!(second.memory().expect("managed").info().status, ResidencyHeapStatus::Evicted);
     scene.assert_filled(&second, 9);
-    drop((second, others, resource));
-    scene.end();
+    scene.end((second, others, resource));
 }
 
 /// GPGMM's defect 5: the buffer is in its own segment group.
 #[test]
 fn an_imported_upload_buffer_is_non_local() {
     let scene = Scene::simulated(Setup { budget_mib: Some(4), ..Setup::default() });
-    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_UPLOAD, ..Default::default() };
-    let desc = buffer_desc(kib(100));
-    let state = D3D12_RESOURCE_STATE_GENERIC_READ;
-    let mut made: Option<ID3D12Resource> = None;
-    unsafe {
-        scene.gpu.device.CreateCommittedResource(
-            &properties,
-            D3D12_HEAP_FLAG_NONE,
-            &desc,
-            state,
-            None,
-            &mut made,
-        )
-    }
-    .expect("there is room");
-    let resource = made.expect("S_OK comes with a resource");
+    let resource = committed_buffer(&scene.gpu.device, D3D12_HEAP_TYPE_UPLOAD, 100 * KIB);
     let imported = unsafe { scene.allocator.import(&Default::default(), &resource) }.expect("sound");
     assert_eq!(imported.memory().expect("managed").segment_group(), NON_LOCAL);
-    drop((imported, resource));
-    scene.end();
+    scene.end((imported, resource));
 }
 
 #[test]
@@ -173,8 +142,7 @@ fn nested_allocators_share_the_manager_and_the_heaps() {
     assert_eq!(scene.manager.stats().local.resident_count, 1);
     drop((second, heap));
     nested.release_empty_heaps();
-    drop(nested);
-    scene.end();
+    scene.end(nested);
 }
 
 #[test]
@@ -212,15 +180,12 @@ fn a_move_says_what_memory_it_goes_to() {
         number += 1;
         number % 8 == 1
     });
-    for (seed, allocation) in (1..).zip(&made) {
-        scene.fill(allocation, seed);
-    }
+    scene.fill_all(&made);
     let mut defragmentation =
         scene.allocator.defragment(DefragmentationDesc::default()).expect("the usual heaps");
     let mut moved = 0;
     for _ in 0..100 {
-        let step = defragmentation
-            .step(DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() });
+        let step = defragmentation.step(without_time_limit());
         for mut planned in step.moves {
             let id = planned.allocation();
             let allocation = made.iter_mut().find(|allocation| allocation.id() == id).expect("it is live");
@@ -244,11 +209,8 @@ fn a_move_says_what_memory_it_goes_to() {
         }
     }
     assert!(moved > 0, "there was something to move");
-    for (seed, allocation) in (1..).zip(&made) {
-        scene.assert_filled(allocation, seed);
-    }
-    drop((defragmentation, made));
-    scene.end();
+    scene.assert_all_filled(&made);
+    scene.end((defragmentation, made));
 }
 
 /// GPGMM's defects 20 and 22: a destroyed allocation releases its own locks and no others.
@@ -265,7 +227,7 @@ fn a_heap_that_goes_locked_leaves_nothing_behind() {
     scene.allocator.release_empty_heaps();
     let stats = scene.manager.stats();
     assert_eq!((stats.current_heap_usage, stats.local.locked), (ByteSize::ZERO, ByteSize::ZERO));
-    scene.end();
+    scene.end(());
 }
 
 #[test]
@@ -279,15 +241,10 @@ fn unified_memory_is_one_group() {
         let scene =
             Scene::new(Setup { profile, manager: flags, allocator, budget_mib: Some(8), ..Setup::default() });
         let made: Vec<_> = (0..12).map(|_| scene.alone(1)).collect();
-        for (seed, allocation) in (1..).zip(&made) {
-            scene.fill(allocation, seed);
-        }
-        for (seed, allocation) in (1..).zip(&made) {
-            scene.assert_filled(allocation, seed);
-        }
+        scene.fill_all(&made);
+        scene.assert_all_filled(&made);
         assert!(made.iter().all(|made| made.memory().expect("managed").segment_group() == LOCAL));
-        drop(made);
-        scene.end();
+        scene.end(made);
     }
 }
 
@@ -379,5 +336,5 @@ fn a_reference_keeps_the_memory() {
         drop(again);
         assert_eq!(scene.manager.stats().current_heap_count, 0);
     }
-    scene.end();
+    scene.end(());
 }

@@ -40,9 +40,7 @@ impl Scene {
         });
         let Setup { manager: flags, policy, .. } = setup;
         let desc = ResidencyManagerDesc { flags, policy, budget_override, ..Default::default() };
-        let (allocator, manager) =
-            ResourceAllocator::with_new_residency(&gpu.device, Some(&gpu.adapter), setup.allocator, desc)
-                .expect("sound descriptions");
+        let (allocator, manager) = managed(&*gpu, setup.allocator, desc);
         let queue = queue_of(&gpu.device, D3D12_COMMAND_LIST_TYPE_DIRECT);
         Self { allocator, manager, queue, gpu }
     }
@@ -144,10 +142,22 @@ impl Scene {
         usage_of(&self.gpu, LOCAL).get() / MIB
     }
 
-    /// Checks that nothing is left in any book, and that the device has evicted as often as it made
-    /// resident.
+    /// Fills each buffer with the bytes of its number.
+    pub(crate) fn fill_all(&self, made: &[ResourceAllocation]) {
+        (1..).zip(made).for_each(|(seed, allocation)| self.fill(allocation, seed));
+    }
+
+    /// Checks that buffers have the bytes that `fill_all` wrote.
     #[track_caller]
-    pub(crate) fn end(self) {
+    pub(crate) fn assert_all_filled(&self, made: &[ResourceAllocation]) {
+        (1..).zip(made).for_each(|(seed, allocation)| self.assert_filled(allocation, seed));
+    }
+
+    /// Drops what a test holds. Checks that nothing is left in any book, and that the device has evicted as often as it
+    /// made resident.
+    #[track_caller]
+    pub(crate) fn end<T>(self, held: T) {
+        drop(held);
         self.manager.audit().expect("consistent");
         self.allocator.audit().expect("consistent");
         self.allocator.release_empty_heaps();
