@@ -9,14 +9,14 @@
 #[path = "../../crates/core/tests/suballoc/interval_map.rs"]
 mod interval_map;
 #[allow(dead_code, reason = "the tests of the crate use the rest")]
-#[path = "../../crates/core/tests/suballoc/shadowed_values.rs"]
-mod shadowed_values;
+#[path = "../../crates/core/tests/suballoc/shadowed.rs"]
+mod shadowed;
 
 use arbitrary::Arbitrary;
 use heapwright_core::suballoc::FreeRangeChoice;
 use heapwright_core::{Alignment, ByteSize};
 use libfuzzer_sys::fuzz_target;
-use shadowed_values::{Algorithm, Request, ShadowedValues};
+use shadowed::{Algorithm, Request, Shadowed};
 
 /// A size with a bias towards interesting values: all magnitudes up to a tebibyte, and neighbours of powers of
 /// two.
@@ -117,7 +117,7 @@ enum Step {
     Retire(i8),
 }
 
-fn free_many(shadowed: &mut ShadowedValues, order: Order, count: usize) {
+fn free_many(shadowed: &mut Shadowed, order: Order, count: usize) {
     for _ in 0..count.min(shadowed.live.len()) {
         let start = |at: &usize| shadowed.live[*at].made.range.start();
         let length = shadowed.live.len();
@@ -137,21 +137,21 @@ fuzz_target!(|input: (bool, Size, Vec<Step>, Order)| {
     let (is_linear, capacity, steps, last_order) = input;
     let algorithm = if is_linear { Algorithm::Linear } else { Algorithm::Tlsf };
     let capacity = capacity.get(1 << 41);
-    let Some(mut shadowed) = ShadowedValues::new(algorithm, capacity) else { return };
+    let Some(mut shadowed) = Shadowed::new(algorithm, capacity) else { return };
     let mut requests = Vec::new();
     shadowed.check();
     for step in steps.into_iter().take(150) {
         match step {
             Step::Allocate(request) => {
                 requests.push(request.get(capacity));
-                shadowed.allocate(&request.get(capacity));
+                let _ = shadowed.allocate(&request.get(capacity));
             }
             Step::Fill(request, count) => {
                 let request = request.get(capacity);
                 requests.push(request);
                 for _ in 0..count {
                     // More would only take longer.
-                    if shadowed.live.len() >= 400 || !shadowed.allocate(&request) {
+                    if shadowed.live.len() >= 400 || shadowed.allocate(&request).is_err() {
                         break;
                     }
                 }

@@ -1,11 +1,9 @@
 //! Tests the public behaviour of the suballocators against a simple interval map that cannot fail in the same way.
 #![allow(missing_docs, reason = "a test")]
 
-#[macro_use]
 mod every_algorithm;
 mod interval_map;
 mod linear;
 mod shadowed;
-mod shadowed_values;
+mod steps;
 mod tlsf;
-mod values;
