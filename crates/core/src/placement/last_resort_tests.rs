@@ -1,11 +1,12 @@
 //! Tests the invariant of a set that can have no new heap: a request fails only if no free range of its heaps
 //! holds it.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
-use super::{
-    HeapSetDesc, HeapSurvey, Placed, PlacementId, PlacementRequest, SharedHeapSet, Sharing, SurveyedRange,
-};
+use super::tests::driven_set::{DrivenSet, Heap};
+use super::{HeapSetDesc, PlacementRequest, SharedHeapSet, Sharing, SurveyedRange};
 use crate::{Alignment, ByteSize, HeapRange};
 
 const ALONE: Sharing = Sharing::Alone { reusable: true };
@@ -37,26 +38,19 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..400)
 }
 
-struct Live {
-    id: PlacementId,
-    heap: u32,
-    own_heap: bool,
-}
-
 fn fits(range: HeapRange, size: u64, alignment: Alignment) -> bool {
     let start = range.start().get().next_multiple_of(alignment.get());
     start + size <= range.end().get()
 }
 
 /// Returns whether any heap that the request may use has a free range for it.
-fn is_room(survey: &[HeapSurvey<u32>], live: &[Live], request: &PlacementRequest) -> bool {
-    survey.iter().any(|heap| {
-        let is_alone = live.iter().any(|live| live.own_heap && live.heap == heap.heap);
+fn is_room(driven: &DrivenSet, alone: &BTreeSet<u32>, request: &PlacementRequest) -> bool {
+    driven.set.survey().iter().any(|heap| {
         let is_empty = !heap.ranges.iter().any(|range| matches!(range, SurveyedRange::Used { .. }));
         if request.sharing != Sharing::Shared {
             return is_empty && heap.size >= request.size;
         }
-        !is_alone
+        (is_empty || !alone.contains(&heap.heap.0))
             && heap.ranges.iter().any(|range| match range {
                 SurveyedRange::Free(free) => fits(*free, request.size.get(), request.alignment),
                 SurveyedRange::Used { .. } | SurveyedRange::InSlab(_) | SurveyedRange::Padding(_) => false,
@@ -65,7 +59,7 @@ fn is_room(survey: &[HeapSurvey<u32>], live: &[Live], request: &PlacementRequest
 }
 
 /// Returns the free slots of all slabs to the heaps.
-fn give_up_free_slots(set: &SharedHeapSet<u32>) {
+fn give_up_free_slots(set: &SharedHeapSet<Heap>) {
     for number in 0..set.lane_limit() {
         let mut lane = set.lock_lane_of(number).expect("a lane that was used");
         for slab in lane.with_free_slots() {
@@ -82,15 +76,16 @@ proptest! {
         heaps in prop::collection::vec(1_u64..24, 1..5),
         steps in steps(),
     ) {
-        let set: SharedHeapSet<u32> = SharedHeapSet::new(&HeapSetDesc { lanes: 2, ..HeapSetDesc::default() });
-        for (number, size) in (0..).zip(heaps) {
-            set.insert(ByteSize::from_kib(64 * size), number).unwrap();
-        }
-        let mut live: Vec<Live> = Vec::new();
-        let free = |set: &SharedHeapSet<u32>, one: Live| {
-            for number in set.free(one.id).unwrap() {
-                set.insert(ByteSize::from_kib(64), number).unwrap();
-            }
+        let mut driven = DrivenSet::new(HeapSetDesc { lanes: 2, ..HeapSetDesc::default() });
+        let insert = |driven: &mut DrivenSet, size| {
+            let heap = driven.make(size);
+            driven.set.insert(size, heap).unwrap();
+        };
+        heaps.into_iter().for_each(|size| insert(&mut driven, ByteSize::from_kib(64 * size)));
+        // The heaps in which a request is alone, or was the last.
+        let mut alone = BTreeSet::new();
+        let free = |driven: &mut DrivenSet, at| {
+            (0..driven.free(at)).for_each(|_| insert(driven, ByteSize::from_kib(64)));
         };
         for (number, step) in steps.into_iter().enumerate() {
             match step {
@@ -98,51 +93,37 @@ proptest! {
                     let alignment = Alignment::from_log2(alignment_log2).unwrap();
                     let sharing = if own_heap { ALONE } else { Sharing::Shared };
                     let request = PlacementRequest { sharing, ..PlacementRequest::new(ByteSize::new(size), alignment) };
-                    let before = (set.totals(), set.survey());
-                    let has_room = set.has_room(&request).unwrap();
-                    prop_assert_eq!((set.totals(), set.survey()), before, "a question changes nothing");
-                    let placed = set.allocate_anywhere(&request).unwrap();
+                    let before = driven.state();
+                    let has_room = driven.set.has_room(&request).unwrap();
+                    prop_assert!(driven.state() == before, "a question changes nothing");
+                    let placed = driven.set.allocate_anywhere(&request).unwrap();
                     prop_assert!(placed.is_some() || !has_room, "{:?}", request);
-                    match placed {
-                        Some(Placed { id, range, heap }) => {
-                            prop_assert!(range.start().get().is_multiple_of(alignment.get()));
-                            live.push(Live { id, heap, own_heap });
-                        }
-                        None => {
-                            let survey = set.survey();
-                            prop_assert!(!is_room(&survey, &live, &request), "{:?} in {:?}", request, survey);
-                            // Nor is there room if all slabs return all of their free slots.
-                            give_up_free_slots(&set);
-                            let survey = set.survey();
-                            prop_assert!(!is_room(&survey, &live, &request), "{:?} in {:?}", request, survey);
-                        }
+                    if let Some(placed) = placed {
+                        driven.hold(placed, &request);
+                        if own_heap { alone.insert(placed.heap.0) } else { alone.remove(&placed.heap.0) };
+                    } else {
+                        prop_assert!(!is_room(&driven, &alone, &request), "{:?}", request);
+                        // Nor is there room if all slabs return all of their free slots.
+                        give_up_free_slots(&driven.set);
+                        prop_assert!(!is_room(&driven, &alone, &request), "{:?}", request);
                     }
                 }
+                Step::Free(_) if driven.live.is_empty() => {}
                 Step::Free(index) => {
-                    if !live.is_empty() {
-                        free(&set, live.swap_remove(index.index(live.len())));
-                    }
+                    let at = index.index(driven.live.len());
+                    free(&mut driven, at);
                 }
-                Step::FreeMost => {
-                    let mut number = 0;
-                    let (gone, kept) = live.drain(..).partition(|_| { number += 1; number % 4 != 0 });
-                    live = kept;
-                    let gone: Vec<Live> = gone;
-                    gone.into_iter().for_each(|one| free(&set, one));
-                }
+                Step::FreeMost => (0..driven.live.len() * 3 / 4).for_each(|at| free(&mut driven, at / 3)),
             }
-            // The audit takes most of the time.
+            // The check takes most of the time.
             if number % 8 == 0 {
-                set.audit().unwrap();
+                driven.check();
             }
-            prop_assert_eq!(set.totals().allocation_count, live.len() as u64);
         }
-        for one in live.drain(..) {
-            free(&set, one);
-        }
-        set.take_empty(ByteSize::MAX);
-        set.audit().unwrap();
-        prop_assert_eq!(set.totals(), Default::default());
+        (0..driven.live.len()).for_each(|_| free(&mut driven, 0));
+        driven.take_empty(ByteSize::MAX);
+        driven.check();
+        prop_assert_eq!(driven.set.totals(), Default::default());
     }
 }
 

@@ -85,3 +85,5 @@ mod model_tests;
 mod slab_tests;
 #[cfg(all(test, not(loom)))]
 mod tests;
+#[cfg(all(test, not(loom)))]
+mod thread_tests;

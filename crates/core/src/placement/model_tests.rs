@@ -1,8 +1,6 @@
 //! Compares sets by every rule with a list of live allocations, and probes with what follows them.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -24,7 +22,12 @@ fn mib(mib: u64) -> ByteSize {
 }
 
 /// The default rule with heaps of `minimum` to twice as many bytes.
-fn default_set(minimum: ByteSize, slots_up_to: ByteSize, lanes: u32, operations: u64) -> HeapSetDesc {
+pub(super) fn default_set(
+    minimum: ByteSize,
+    slots_up_to: ByteSize,
+    lanes: u32,
+    operations: u64,
+) -> HeapSetDesc {
     let sizing = HeapSizing { minimum, maximum: minimum.checked_mul(2).unwrap(), ..HeapSizing::default() };
     let retention = HeapRetention { keeping: Keeping::Operations(operations), ..HeapRetention::default() };
     HeapSetDesc { slots_up_to, lanes, ..by_rule(PlacementRule::Default(sizing), retention) }
@@ -52,7 +55,7 @@ fn dedicated(retention: HeapRetention) -> HeapSetDesc {
     by_rule(PlacementRule::Dedicated { granularity: KIB_64 }, retention)
 }
 
-fn descs() -> Vec<HeapSetDesc> {
+pub(super) fn descs() -> Vec<HeapSetDesc> {
     vec![
         default_set(mib(1), kib(16), 2, 16),
         default_set(mib(1), kib(64), 3, 16),
@@ -497,117 +500,6 @@ fn no_more_empty_heaps_are_held_than_were_once_in_use() {
             driven.free(0);
             assert_eq!(driven.heaps.len(), count, "{retention:?}: {size}");
         }
-    }
-}
-
-/// The state of a heap that is shared by the threads of the test below.
-#[derive(Debug, Default)]
-struct Shared {
-    made: AtomicU32,
-    /// The existing heaps, with their sizes.
-    heaps: Mutex<BTreeMap<u32, ByteSize>>,
-    placed: AtomicU64,
-    /// Allocations that any thread may free.
-    passed: Mutex<Vec<Placed<Heap>>>,
-}
-
-/// Slabs are in lanes with locks of their own; `cargo xtask miri --short` runs this test.
-#[test]
-fn threads_share_slabs() {
-    share(&descs()[..1]);
-}
-
-#[test]
-fn threads_share_a_set() {
-    share(&descs()[1..]);
-}
-
-/// Four threads allocate and free, also what others allocated.
-fn share(descs: &[HeapSetDesc]) {
-    let rounds = if cfg!(miri) { 20 } else { 3000 };
-    for desc in descs {
-        let set = SharedHeapSet::new(desc);
-        let shared = Shared::default();
-        let work = |seed: u64| {
-            let mut random = fastrand::Rng::with_seed(seed);
-            let mut live: Vec<Placed<Heap>> = Vec::new();
-            let destroy = |heaps: Vec<Heap>| {
-                for (name, size) in heaps {
-                    assert_eq!(shared.heaps.lock().unwrap().remove(&name), Some(size), "released twice");
-                }
-            };
-            for _ in 0..rounds {
-                if random.bool() || live.len() > 40 {
-                    if live.is_empty() {
-                        continue;
-                    }
-                    // Half of them are freed by another thread.
-                    let mut placed = live.swap_remove(random.usize(..live.len()));
-                    if random.bool() {
-                        let mut passed = shared.passed.lock().unwrap();
-                        passed.push(placed);
-                        let at = random.usize(..passed.len());
-                        placed = passed.swap_remove(at);
-                    }
-                    assert!(
-                        shared.heaps.lock().unwrap().contains_key(&placed.heap.0),
-                        "released while in use"
-                    );
-                    destroy(set.free(placed.id).unwrap());
-                    continue;
-                }
-                if random.u8(..64) == 0 {
-                    destroy(set.take_empty(mib(1)).into_iter().map(|(_, heap)| heap).collect());
-                }
-                let largest = random.choice([200, 5000, 64 << 10, 300_000]).unwrap();
-                let alignment = Alignment::from_log2(random.u32(..9)).unwrap();
-                let request = PlacementRequest::new(ByteSize::new(random.u64(1..=largest)), alignment);
-                let placed = set.allocate(&request).and_then(|placed| match placed {
-                    Some(placed) => Ok(placed),
-                    None => {
-                        let size = set.new_heap_size(&request)?;
-                        destroy(set.make_way(size));
-                        let name = shared.made.fetch_add(1, Ordering::Relaxed);
-                        shared.heaps.lock().unwrap().insert(name, size);
-                        set.allocate_in_new(size, (name, size), &request)
-                    }
-                });
-                match placed {
-                    Ok(placed) => {
-                        shared.placed.fetch_add(1, Ordering::Relaxed);
-                        live.push(placed);
-                    }
-                    Err(PlacementError::OneHeapFull { .. }) => {}
-                    Err(error) => panic!("{error}"),
-                }
-            }
-            live
-        };
-        let mut live: Vec<_> = std::thread::scope(|threads| {
-            let threads: Vec<_> = (1..=4).map(|seed| threads.spawn(move || work(seed))).collect();
-            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
-        });
-        live.append(&mut shared.passed.lock().unwrap());
-        set.audit().unwrap();
-        assert!(shared.placed.load(Ordering::Relaxed) > 10);
-        assert_eq!(set.totals().allocation_count, live.len() as u64);
-        let mut sorted: Vec<_> =
-            live.iter().map(|placed| (placed.heap.0, placed.range.start(), placed.range)).collect();
-        sorted.sort_unstable();
-        for pair in sorted.windows(2) {
-            assert!(pair[0].0 != pair[1].0 || !pair[0].2.overlaps(pair[1].2), "{pair:?} by {desc:?}");
-        }
-        for placed in live {
-            for (name, _) in set.free(placed.id).unwrap() {
-                shared.heaps.lock().unwrap().remove(&name).unwrap();
-            }
-        }
-        for (_, (name, _)) in set.take_empty(ALL) {
-            shared.heaps.lock().unwrap().remove(&name).unwrap();
-        }
-        assert!(shared.heaps.lock().unwrap().is_empty());
-        assert_eq!(set.totals(), HeapSetTotals::default());
-        set.audit().unwrap();
     }
 }
 

@@ -3,4 +3,3 @@
 mod convergence;
 mod model;
 mod single;
-mod threads;

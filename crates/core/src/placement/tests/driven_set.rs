@@ -1,6 +1,7 @@
 //! A set of heaps with a model of its owner, which knows what is live.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::super::{
     HeapSetDesc, HeapSetTotals, HeapSurvey, Placed, PlacementAlgorithm, PlacementError, PlacementId,
@@ -15,7 +16,7 @@ pub(crate) type Heap = (u32, ByteSize);
 /// A set with a model of its owner, which knows what is live.
 pub(crate) struct DrivenSet {
     desc: HeapSetDesc,
-    pub(crate) set: SharedHeapSet<Heap>,
+    pub(crate) set: Arc<SharedHeapSet<Heap>>,
     /// The number of heaps made so far, which is also the name of the last.
     pub(crate) made: u32,
     /// The existing heaps by name, with their sizes.
@@ -27,7 +28,7 @@ pub(crate) struct DrivenSet {
 
 impl DrivenSet {
     pub(crate) fn new(desc: HeapSetDesc) -> Self {
-        let (set, heaps) = (SharedHeapSet::new(&desc), BTreeMap::new());
+        let (set, heaps) = (Arc::new(SharedHeapSet::new(&desc)), BTreeMap::new());
         Self { desc, set, made: 0, heaps, live: Vec::new(), freed: Vec::new() }
     }
 
@@ -135,7 +136,7 @@ impl DrivenSet {
     }
 
     /// Checks a place, and notes it.
-    fn hold(&mut self, placed: Placed<Heap>, request: &PlacementRequest) {
+    pub(crate) fn hold(&mut self, placed: Placed<Heap>, request: &PlacementRequest) {
         let Placed { id, range, heap } = placed;
         assert!(range.start().is_aligned(request.alignment) && range.size() == request.size, "{range}");
         assert!(range.end().get() <= self.heaps[&heap.0].get(), "{range} in {heap:?}");
@@ -153,6 +154,18 @@ impl DrivenSet {
         assert!(self.set.free(id).is_err(), "freed twice");
         self.freed.push(id);
         count
+    }
+
+    /// Frees by id, as the owner.
+    pub(crate) fn free_id(&mut self, id: PlacementId) {
+        let position = self.live.iter().position(|&(live, ..)| live == id);
+        self.free(position.expect("it is live"));
+    }
+
+    /// Notes that an allocation was freed by other means, and which heaps were released.
+    pub(crate) fn note_freed(&mut self, id: PlacementId, released: Vec<Heap>) {
+        self.live.retain(|&(live, ..)| live != id);
+        self.gone(released);
     }
 
     pub(crate) fn take_empty(&mut self, up_to: ByteSize) {
