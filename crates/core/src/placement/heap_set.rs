@@ -144,9 +144,6 @@ impl<H> HeapSet<H> {
     /// bytes, or the set has another algorithm. O(1).
     #[inline(always)]
     pub(super) fn allocate(&mut self, size: ByteSize, alignment: Alignment) -> Option<Placed<&H>> {
-        if size.is_zero() {
-            return None;
-        }
         let (heap, free) = self.find_good_fit(size, alignment)?;
         self.place_at(heap, Sharing::Shared, free, size)
     }

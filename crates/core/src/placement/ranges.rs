@@ -110,10 +110,7 @@ impl Ranges {
     pub(super) fn largest_size_class(&self) -> u32 {
         match self {
             Self::Tlsf(tlsf) => tlsf.largest_size_class(),
-            others => match others.largest_free_range() {
-                ByteSize::ZERO => 0,
-                size => Tlsf::size_class(size.get()),
-            },
+            others => Tlsf::size_class(others.largest_free_range().get()),
         }
     }
 

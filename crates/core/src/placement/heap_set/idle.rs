@@ -161,7 +161,7 @@ impl<H> HeapSet<H> {
             next_expiry = next_expiry.min(expiry);
             operation >= expiry
         });
-        self.idle.next_expiry = if taken.is_some() { 0 } else { next_expiry };
+        self.idle.next_expiry = next_expiry;
         taken.map(|(.., heap)| heap)
     }
 
