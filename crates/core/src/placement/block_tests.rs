@@ -110,7 +110,11 @@ fn a_growth_factor_below_one_gives_each_request_a_heap_of_its_own() {
     assert_eq!(heaps_of(sizing, 65, 2), [128, 128]);
     assert_eq!(heaps_of(sizing, 320, 2), [320, 320]);
     let fine = PlacementRequest::new(ByteSize::new(1), Alignment::ONE);
-    assert_eq!(allocate(&set(sizing), &fine).unwrap().heap, ByteSize::from_kib(64));
+    let set = set(sizing);
+    for count in 1..3 {
+        assert_eq!(allocate(&set, &fine).unwrap().heap, ByteSize::from_kib(64));
+        assert_eq!(set.totals().heap_count, count);
+    }
 }
 
 #[test]
@@ -214,6 +218,8 @@ fn sizes_are_known_while_they_are_live_or_are_to_be_remembered() {
     // Both requests have the same block.
     let second = allocate(&set, &request((1 << 16) - 5)).unwrap();
     assert_eq!(set.size_cache(), counts(1, 1));
+    assert!(set.allocate(&request(0)).is_err());
+    assert_eq!(set.size_cache(), counts(1, 1), "an impossible request is not counted");
     set.free(first.id).unwrap();
     set.free(second.id).unwrap();
     let remembered = PlacementRequest { cache_size: true, ..request(1 << 16) };
@@ -295,7 +301,15 @@ fn heaps_are_not_fetched_in_advance_for_few_or_for_much() {
     assert_eq!(next(256, 64, 0), None, "new size");
     assert_eq!((next(256, 64, 1), next(256, 64, 2)), (None, Some(256)));
     assert_eq!(next(256, 128, 2), None, "a heap has room for two");
+    assert_eq!((next(1024, 192, 2), next(1024, 192, 3)), (None, Some(1024)), "of five blocks");
     assert_eq!((next(64 << 10, 1024, 64), next(128 << 10, 1024, 128)), (Some(64 << 10), None));
+    // Two heaps are half full.
+    let set = set(SlabSizing { minimum: ByteSize::from_kib(256), growth_factor: 1.0, ..Default::default() });
+    let placed: Vec<_> = (0..8).map(|_| allocate(&set, &request(1 << 16)).unwrap()).collect();
+    for placed in placed.iter().step_by(2) {
+        set.free(placed.id).unwrap();
+    }
+    assert_eq!(set.next_heap(&request(1 << 16)), None);
     let other: SharedHeapSet<()> = SharedHeapSet::new(&HeapSetDesc::default());
     assert_eq!(other.next_heap(&request(1 << 16)), None);
 }

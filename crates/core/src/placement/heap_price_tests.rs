@@ -36,6 +36,9 @@ fn classes_are_the_nearest_powers_of_two() {
 fn sizes_without_a_call_are_on_the_line() {
     let prices = HeapPrices::default();
     let micros = Duration::from_micros;
+    prices.note_freed(ByteSize::from_mib(4), micros(10));
+    assert_eq!(prices.of(ByteSize::from_mib(4)), Some(micros(20)), "creating costs as much");
+    let prices = HeapPrices::default();
     prices.note_created(ByteSize::from_mib(4), micros(100));
     assert_eq!(prices.of(ByteSize::from_mib(64)), Some(micros(200)), "freeing costs as much");
     prices.note_freed(ByteSize::from_mib(4), micros(20));

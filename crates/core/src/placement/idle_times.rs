@@ -246,3 +246,53 @@ impl IdleTimes {
         self.frame.is_multiple_of(u64::from(self.retention.frames.max(2)) / 2)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Keeping;
+    use super::*;
+
+    const MIB: ByteSize = ByteSize::from_mib(1);
+
+    fn times(keeping: Keeping) -> IdleTimes {
+        let retention = HeapRetention { keeping, kept_frames: 2, ..HeapRetention::default() };
+        IdleTimes::new(retention, Arc::default(), Arc::default())
+    }
+
+    #[test]
+    fn heaps_are_kept_for_the_operations_of_the_last_frames_up_to_40_times_those_of_the_retention() {
+        let mut times = times(Keeping::Operations(10));
+        let kept = |operations| {
+            times.count_operations(operations, || MIB);
+            times.begin_frame();
+            times.expiry(0, Moment::default())
+        };
+        assert_eq!([3, 100, 1000, 50].map(kept), [10, 200, 400, 100]);
+    }
+
+    #[test]
+    fn what_is_usually_in_use_is_an_average_over_thousands_of_operations() {
+        let mut times = times(Keeping::Rent { nanos: 90, most: 400 });
+        let mut kept_after = |operations, mib| {
+            (0..operations / 16).for_each(|_| times.count_operations(16, || ByteSize::from_mib(mib)));
+            // Half of what is in use, by the size of 1 GiB, of 400 operations.
+            times.kept_operations(14)
+        };
+        assert_eq!(
+            [(16, 512), (256, 1024), (4096, 1024)].map(|(count, mib)| kept_after(count, mib)),
+            [100, 106, 165]
+        );
+    }
+
+    #[test]
+    fn a_quiet_period_forgets_what_was_in_use_and_a_busy_one_a_part_of_it() {
+        let mut times = times(Keeping::Operations(10));
+        times.note_held(ByteSize::from_mib(160));
+        let left = |operations| {
+            times.count_operations(operations, || MIB);
+            times.end_period(ByteSize::ZERO);
+            times.most_in_use.get() >> 20
+        };
+        assert_eq!([64, 63].map(left), [150, 0]);
+    }
+}

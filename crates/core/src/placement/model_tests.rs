@@ -245,8 +245,23 @@ fn a_probe_sees_the_free_slots_of_other_lanes() {
         PlacementRequest { strategy: Prefer::MinOffset, ..PlacementRequest::new(kib(1), Alignment::ONE) };
     while driven.try_allocate(&filler, false).1.is_some() {}
     for lane in 0..2 {
+        assert_eq!(driven.set.has_room_on(lane, &request), Ok(true), "lane {lane}");
         assert!(driven.allocate_on(lane, &request).is_some(), "lane {lane}");
     }
+}
+
+#[test]
+fn a_probe_sees_the_room_for_a_slab_of_fewer_slots() {
+    let mut driven = DrivenSet::new(default_set(kib(64), kib(16), 1, 16));
+    let low = |size| PlacementRequest {
+        strategy: Prefer::MinOffset,
+        ..PlacementRequest::new(kib(size), Alignment::ONE)
+    };
+    driven.allocate(&low(50)).unwrap();
+    let slot = PlacementRequest::new(kib(4), Alignment::ONE);
+    assert_eq!(driven.set.has_room(&slot), Ok(true));
+    driven.allocate(&low(12)).unwrap();
+    assert_eq!(driven.set.has_room(&slot), Ok(false));
 }
 
 #[test]
@@ -262,9 +277,50 @@ fn impossible_requests_are_rejected_and_change_nothing() {
                 "{refused:?} by {desc:?}"
             );
         }
+        for (sharing, is_shared) in [(Sharing::Shared, true), (Sharing::Alone { reusable: true }, false)] {
+            let upper = PlacementRequest { upper: true, sharing, ..request(100) };
+            let is_possible = match desc.rule {
+                PlacementRule::Default(_) => false,
+                PlacementRule::Dedicated { .. } | PlacementRule::Linear { one_heap: true, .. } => true,
+                _ => !is_shared,
+            };
+            assert_eq!(set.allocate(&upper).is_ok(), is_possible, "{desc:?}");
+        }
         assert!(set.insert(ByteSize::ZERO, ()).is_err());
         assert!(set.insert(ByteSize::new((1 << 63) + 1), ()).is_err());
         assert_eq!(set.totals(), HeapSetTotals::default());
+    }
+}
+
+#[test]
+fn a_heap_is_vacated_only_by_all_that_is_live_in_it() {
+    for desc in descs() {
+        let mut driven = DrivenSet::new(desc);
+        let request = PlacementRequest::new(kib(65), Alignment::ONE);
+        (0..2).for_each(|_| assert!(driven.allocate(&request).is_some()));
+        driven.free(1);
+        driven.allocate(&request);
+        let (kept, heap, _) = driven.live[0];
+        let listed = driven.set.vacated(&[kept, driven.freed[0]], |heap| heap.0);
+        assert_eq!(listed.contains(&heap), driven.live[1].1 != heap, "{desc:?}");
+        assert_eq!(
+            driven.set.vacated(&driven.live.iter().map(|live| live.0).collect::<Vec<_>>(), |_| ()).len(),
+            driven.heaps.len()
+        );
+    }
+}
+
+#[test]
+fn a_request_that_is_alone_needs_no_whole_block() {
+    let slabs = slabs(SlabSizing::default(), NONE);
+    for (desc, shared) in
+        [(HeapSetDesc::default(), 100), (buddy(mib(1)), 128), (slabs, 128), (linear(true), 100)]
+    {
+        let set: SharedHeapSet<()> = SharedHeapSet::new(&desc);
+        for (sharing, least) in [(Sharing::Shared, shared), (Sharing::Alone { reusable: true }, 100)] {
+            let request = PlacementRequest { sharing, ..PlacementRequest::new(kib(100), KIB_64) };
+            assert_eq!(set.least_heap_size(&request), kib(least), "{desc:?}");
+        }
     }
 }
 
@@ -290,9 +346,10 @@ fn the_smallest_empty_heap_within_bounds_is_found() {
         let set = SharedHeapSet::new(&desc);
         set.insert(kib(1088), 'a').unwrap();
         (0..20).for_each(|_| set.insert(kib(1024), 'b').unwrap());
+        set.insert(kib(1100), 'c').unwrap();
         assert!(set.has_empty_fitting(kib(1088), kib(1088)), "{desc:?}");
         assert_eq!(set.take_empty_fitting(kib(1025), kib(1100)), Some((kib(1088), 'a')), "{desc:?}");
-        assert_eq!(set.take_empty_fitting(kib(1025), kib(1100)), None);
+        assert_eq!(set.take_empty_fitting(kib(1025), kib(1099)), None);
     }
 }
 
@@ -362,6 +419,15 @@ fn buddy_heaps_are_powers_of_two() {
         }
     }
     assert_eq!(driven.made, 2, "sixteen blocks of 64 KiB are in 1 MiB");
+    // The first heap has room, but none that is aligned.
+    let at_64_kib = |&(_, heap, range): &(_, u32, HeapRange)| (heap, range.start().get()) == (1, 64 << 10);
+    driven.free(driven.live.iter().position(at_64_kib).unwrap());
+    let pair = |&(_, heap, range): &(_, u32, HeapRange)| heap == 2 && range.start().get() < 128 << 10;
+    while let Some(position) = driven.live.iter().position(pair) {
+        driven.free(position);
+    }
+    let aligned = PlacementRequest::new(kib(33), Alignment::new(128 << 10).unwrap());
+    assert_eq!(driven.allocate(&aligned).map(|(heap, _)| heap.0), Some(2));
     let one = PlacementRequest::new(mib(1), Alignment::ONE);
     driven.allocate(&one).unwrap();
     let more = PlacementRequest::new(ByteSize::new((1 << 20) + 1), Alignment::ONE);
@@ -451,8 +517,20 @@ fn of_two_heaps_that_threads_made_for_one_linear_set_the_second_is_spare() {
     assert_eq!(set.allocate_in_new(kib(512), 2, &request), Err(full));
     let small = PlacementRequest::new(kib(200), Alignment::ONE);
     assert_eq!(set.allocate_in_new(kib(512), 3, &small).unwrap().heap, 1);
+    assert_eq!(set.allocate(&request), Ok(None));
     assert_eq!(set.take_empty(ALL).len(), 2);
     set.audit().unwrap();
+}
+
+#[test]
+fn a_request_that_is_alone_may_waste_a_quarter_of_a_heap_by_the_default_rule_alone() {
+    for (desc, is_used) in [(HeapSetDesc::default(), true), (dedicated(NONE), false)] {
+        let set = SharedHeapSet::new(&desc);
+        set.insert(kib(320), 'a').unwrap();
+        let sharing = Sharing::Alone { reusable: true };
+        let request = PlacementRequest { sharing, ..PlacementRequest::new(kib(256), Alignment::ONE) };
+        assert_eq!(set.allocate(&request).unwrap().is_some(), is_used);
+    }
 }
 
 /// Every algorithm keeps an empty heap by the same rule.
@@ -482,6 +560,13 @@ fn empty_heaps_leave_by_operations_frames_and_periods() {
         let placed = set.allocate_in_new(kib(512), 1, &request).unwrap();
         assert_eq!(set.free(placed.id).unwrap(), []);
         assert!(tally.take_became_empty());
+        let none = SharedHeapSet::with_shared(
+            &HeapSetDesc { retention: NONE, ..desc },
+            Arc::clone(&tally),
+            Arc::default(),
+        );
+        none.insert(kib(512), 2).unwrap();
+        assert!(!tally.became_empty(), "none is kept for a time");
         tally.count_operations(4);
         assert_eq!(set.pass_operations(), []);
         tally.count_operations(2);

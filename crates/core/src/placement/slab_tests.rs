@@ -1,8 +1,10 @@
 //! Slabs of shared heap sets: which memory is used before a heap is created.
 
+use std::sync::Arc;
+
 use super::{
-    HeapSetDesc, HeapSizing, Placed, PlacementError, PlacementRequest, PlacementRule, SharedHeapSet,
-    lane_of_thread,
+    HeapRetention, HeapSetDesc, HeapSizing, HeapTally, Keeping, Placed, PlacementError, PlacementRequest,
+    PlacementRule, SharedHeapSet, lane_of_thread,
 };
 use crate::placement::tests::take_all_empty;
 use crate::{Alignment, ByteSize};
@@ -34,9 +36,9 @@ fn whether_the_heaps_are_nearly_full_is_known_without_a_lock() {
     };
     let small = set.allocate_in_new(ByteSize::from_mib(4), 1, &request(1000)).unwrap();
     assert!(!is_nearly_full());
+    assert!(set.is_nearly_full(ByteSize::from_mib(64)));
     let large = set.allocate(&request(3 << 20)).unwrap().unwrap();
     assert!(is_nearly_full(), "less than half of 4 MiB is free");
-    assert!(set.is_nearly_full(ByteSize::from_mib(64)));
     set.free(large.id).unwrap();
     assert!(!is_nearly_full());
     set.free(small.id).unwrap();
@@ -120,6 +122,72 @@ fn heaps_in_which_nothing_but_an_empty_slab_lies_are_empty() {
     assert_eq!((left, set.totals()), (vec![1], Default::default()));
 }
 
+/// A set whose lane keeps an empty slab, which is the only one in a heap of 4 MiB.
+fn with_an_unused_slab(retention: HeapRetention) -> (SharedHeapSet<u32>, Vec<u32>) {
+    let set = SharedHeapSet::new(&HeapSetDesc { retention, ..HeapSetDesc::default() });
+    let request = |bytes| PlacementRequest::new(ByteSize::new(bytes), Alignment::ONE);
+    set.allocate_in_new(ByteSize::from_kib(64), 1, &request(3000)).unwrap();
+    let gone = set.allocate_in_new(ByteSize::from_mib(4), 2, &request(200)).unwrap();
+    let released = set.free(gone.id).unwrap();
+    (set, released)
+}
+
+#[test]
+fn unused_slabs_are_kept_as_long_as_empty_heaps() {
+    type Pass = fn(&SharedHeapSet<u32>) -> Vec<u32>;
+    let retention =
+        HeapRetention { keeping: Keeping::Operations(0), frames: 1, periods: 1, ..Default::default() };
+    let frames = |set: &SharedHeapSet<u32>| [set.pass_frame(), set.pass_frame()].concat();
+    let passes: [Pass; 3] =
+        [|set| set.pass_operations(), frames, |set| [set.pass_period(), set.pass_period()].concat()];
+    for pass in passes {
+        let (set, released) = with_an_unused_slab(retention);
+        assert_eq!((released, pass(&set)), (vec![], vec![2]));
+    }
+    assert_eq!(with_an_unused_slab(HeapRetention::NONE).1, [2]);
+}
+
+/// Each thread has a lane of its own.
+#[test]
+fn unused_slabs_of_other_lanes_are_the_last_resort() {
+    let (set, _) = with_an_unused_slab(HeapRetention::default());
+    let request = PlacementRequest::new(ByteSize::from_mib(4), Alignment::ONE);
+    let placed = std::thread::scope(|threads| {
+        let allocate = || (set.allocate(&request).unwrap(), set.allocate_anywhere(&request).unwrap());
+        threads.spawn(allocate).join().unwrap()
+    });
+    assert!(matches!(placed, (None, Some(Placed { heap: 2, .. }))), "{placed:?}");
+}
+
+#[test]
+fn the_last_slot_of_a_lane_takes_all_its_slabs_along() {
+    let set = SharedHeapSet::<u32>::default();
+    let put =
+        |size| set.allocate(&PlacementRequest::new(ByteSize::new(size), Alignment::ONE)).unwrap().unwrap().id;
+    set.insert(ByteSize::from_mib(4), 1).unwrap();
+    let many: Vec<_> = (0..64).map(|_| put(1000)).collect();
+    let few = [100, 200, 300].map(put);
+    few.into_iter().chain(many).for_each(|id| assert_eq!(set.free(id), Ok(vec![])));
+    assert_eq!(set.totals().empty_heap_count, 1);
+}
+
+#[test]
+fn slots_count_as_operations_after_which_an_empty_heap_leaves() {
+    let retention = HeapRetention { keeping: Keeping::Operations(40), ..Default::default() };
+    let tally = Arc::<HeapTally>::default();
+    let desc = HeapSetDesc { retention, ..HeapSetDesc::default() };
+    let set: SharedHeapSet<u32> = SharedHeapSet::with_shared(&desc, Arc::clone(&tally), Arc::default());
+    let request = |bytes| PlacementRequest::new(ByteSize::new(bytes), Alignment::ONE);
+    set.allocate_in_new(ByteSize::from_mib(4), 1, &request(1000)).unwrap();
+    let pair = || set.free(set.allocate(&request(1000)).unwrap().unwrap().id).unwrap();
+    (0..64).for_each(|_| assert_eq!(pair(), []));
+    assert_eq!(tally.operations(), 17, "eight slots are one operation");
+    let large = set.allocate_in_new(ByteSize::from_mib(16), 2, &request(16 << 20)).unwrap();
+    assert_eq!(set.free(large.id).unwrap(), []);
+    let pairs = (1..1000).find(|_| pair() == [2]);
+    assert_eq!(pairs, Some(160));
+}
+
 #[test]
 fn heaps_without_what_is_unused_are_listed() {
     let set: SharedHeapSet<u32> = SharedHeapSet::default();
@@ -136,6 +204,9 @@ fn heaps_without_what_is_unused_are_listed() {
     };
     assert_eq!(listed(&[]), []);
     assert_eq!(listed(&[unused, alone]), [2], "something else is in the other heap");
+    let gone = set.allocate(&request(range)).unwrap().unwrap();
+    set.free(gone.id).unwrap();
+    assert_eq!(listed(&[unused, gone]), [], "one of them was freed");
     // A slab of eight slots in a heap of its own, which the lane keeps, and another one.
     let kept = set.allocate_in_new(size, 3, &request(slot)).unwrap();
     let slots: Vec<_> = (0..8).map_while(|_| set.allocate(&request(slot)).unwrap()).collect();

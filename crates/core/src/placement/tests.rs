@@ -148,6 +148,117 @@ fn with_frames_operations_alone_do_not_release_what_the_next_frame_needs() {
 }
 
 #[test]
+fn after_a_quiet_frame_empty_heaps_leave_earlier() {
+    let keeping = Keeping::Operations(20);
+    let mut driven =
+        driven(HeapRetention { keeping, kept_frames: 2, frames: 1000, ..HeapRetention::default() });
+    let pairs = |driven: &mut DrivenSet, count| {
+        for _ in 0..count {
+            allocate(driven, ByteSize::from_kib(100));
+            free_last(driven);
+        }
+        driven.heaps.len()
+    };
+    allocate(&mut driven, ByteSize::from_mib(1));
+    pass_frame(&mut driven);
+    pairs(&mut driven, 100);
+    pass_frame(&mut driven);
+    burst(&mut driven);
+    assert_eq!(pairs(&mut driven, 15), 2, "frames have 200 operations");
+    pass_frame(&mut driven);
+    assert_eq!((pairs(&mut driven, 10), pairs(&mut driven, 20)), (2, 1), "the last one had 32");
+}
+
+#[test]
+fn of_many_empty_heaps_a_16th_leaves_with_each_frame() {
+    let retention = HeapRetention { frames: 1, ..HeapRetention::default() };
+    let set = SharedHeapSet::new(&HeapSetDesc { retention, ..HeapSetDesc::default() });
+    (0..33).for_each(|heap| set.insert(ByteSize::from_mib(1), heap).expect("a sound size"));
+    assert_eq!(set.pass_frame(), [0, 1, 2]);
+    assert_eq!(set.pass_frame(), [3, 4]);
+}
+
+#[test]
+fn new_heaps_are_as_large_as_what_was_in_use_and_smaller_long_after() {
+    type Pass = fn(&SharedHeapSet<u32>);
+    let passes: [Pass; 3] = [
+        |set| drop(set.pass_frame()),
+        |set| set.count_period(),
+        |set| {
+            for _ in 0..2000 {
+                let one = PlacementRequest::new(ByteSize::from_kib(20), Alignment::ONE);
+                let placed = set.allocate(&one).expect("a sound size").expect("room");
+                set.free(placed.id).expect("it is live");
+            }
+        },
+    ];
+    for pass in passes {
+        let set = SharedHeapSet::default();
+        set.insert(ByteSize::from_mib(396), 1).expect("a sound size");
+        set.insert(ByteSize::from_mib(4), 2).expect("a sound size");
+        assert_eq!(set.take_empty(ByteSize::from_mib(396)).len(), 1);
+        let size = || set.new_heap_size(&PlacementRequest::new(ByteSize::from_kib(20), Alignment::ONE));
+        assert_eq!(size(), Ok(ByteSize::from_mib(40)), "a tenth");
+        pass(&set);
+        assert!(size().is_ok_and(|size| size < ByteSize::from_mib(40)));
+    }
+}
+
+#[test]
+fn heaps_that_the_owner_added_stay_except_by_the_default_rule() {
+    let buddy = PlacementRule::buddy_system(ByteSize::from_mib(1), ByteSize::MAX, slab_sizing::KIB_64);
+    for (rule, is_kept) in [(PlacementRule::Default(HeapSizing::default()), false), (buddy, true)] {
+        let set = SharedHeapSet::new(&HeapSetDesc::new(rule, HeapRetention::NONE));
+        let (one, request) =
+            (ByteSize::from_mib(1), PlacementRequest::new(ByteSize::from_kib(20), Alignment::ONE));
+        set.insert(ByteSize::from_mib(64), 1).expect("a sound size");
+        assert_eq!(set.make_way(one).is_empty(), is_kept);
+        set.allocate_in_new(one, 2, &request).expect("room");
+        set.insert(ByteSize::from_mib(64), 3).expect("a sound size");
+        let other = set.allocate(&request).expect("a sound size").expect("room");
+        assert_eq!(set.free(other.id).expect("it is live").is_empty(), is_kept);
+        set.audit().expect("consistent");
+    }
+}
+
+#[test]
+fn only_a_request_that_was_alone_for_good_takes_along_a_heap_that_is_kept() {
+    for (sharing, released) in [
+        (Sharing::Shared, vec![]),
+        (Sharing::Alone { reusable: true }, vec![]),
+        (Sharing::Alone { reusable: false }, vec![1]),
+    ] {
+        let set = SharedHeapSet::<u32>::default();
+        let one = ByteSize::from_mib(1);
+        let request = PlacementRequest { sharing, ..PlacementRequest::new(one, Alignment::ONE) };
+        let placed = set.allocate_in_new(one, 1, &request).expect("room");
+        assert_eq!(set.free_and_keep(placed.id), Ok(released));
+        set.audit().expect("consistent");
+    }
+}
+
+/// Of the heaps of one class, those in use for longest are too small.
+#[test]
+fn a_heap_with_room_is_found_behind_many_without() {
+    for (older, last) in [(1, 1100), (9, 1300)] {
+        let mut set = heap_set();
+        for kib in std::iter::repeat_n(1024, older).chain([last]) {
+            let heap = set.insert(ByteSize::from_kib(kib + 64), kib).expect("a sound size");
+            allocate_in(&mut set, heap, ByteSize::from_kib(64));
+        }
+        let placed = set.allocate(ByteSize::from_kib(1080), Alignment::ONE).expect("room");
+        assert_eq!(*placed.heap, last);
+        // The same of empty ones.
+        let set = SharedHeapSet::<u64>::default();
+        for kib in std::iter::repeat_n(1024, older).chain([last]) {
+            set.insert(ByteSize::from_kib(kib), kib).expect("a sound size");
+        }
+        let request = PlacementRequest::new(ByteSize::from_kib(1080), Alignment::ONE);
+        assert_eq!(set.allocate(&request).map(|placed| placed.map(|placed| placed.heap)), Ok(Some(last)));
+    }
+}
+
+#[test]
 fn heaps_of_more_bytes_than_can_be_counted_are_refused() {
     let mut heaps: HeapSet<u32> = heap_set();
     let half = ByteSize::new(1 << 63);
@@ -207,16 +318,34 @@ fn a_heap_that_is_needed_after_a_pause_is_kept_in_the_next_one() {
 }
 
 #[test]
+fn with_the_last_empty_heap_of_a_size_its_pause_is_over() {
+    let mut driven = driven(HeapRetention::default());
+    allocate(&mut driven, ByteSize::from_mib(40));
+    burst(&mut driven);
+    assert_eq!(pause(&mut driven, 10), 1);
+    burst(&mut driven);
+    assert_eq!((pause(&mut driven, 19), pause(&mut driven, 1)), (0, 1));
+    free_last(&mut driven);
+    assert_eq!(pause(&mut driven, 2), 1);
+}
+
+#[test]
 fn overdue_heaps_leave_by_their_price_and_are_usable_until_then() {
     let prices = std::sync::Arc::new(HeapPrices::default());
     for mib in [16, 64] {
         prices.note_created(ByteSize::from_mib(mib), std::time::Duration::from_micros(25 * mib));
     }
     let desc = HeapSetDesc { slots_up_to: ByteSize::ZERO, ..HeapSetDesc::default() };
-    let heaps = SharedHeapSet::with_shared(&desc, std::sync::Arc::default(), prices);
-    for (number, mib) in [64, 64, 16, 16, 16, 16, 16].into_iter().enumerate() {
-        heaps.insert(ByteSize::from_mib(mib), number).expect("a sound size");
-    }
+    let with_heaps = || {
+        let heaps = SharedHeapSet::with_shared(&desc, std::sync::Arc::default(), prices.clone());
+        for (number, mib) in [64, 64, 16, 16, 16, 16, 16].into_iter().enumerate() {
+            heaps.insert(ByteSize::from_mib(mib), number).expect("a sound size");
+        }
+        heaps
+    };
+    let heaps = with_heaps();
+    assert_eq!((heaps.pass_period().len(), heaps.pass_period().len()), (0, 7));
+    let heaps = with_heaps();
     heaps.count_period();
     assert_eq!(heaps.take_overdue(), []);
     heaps.count_period();
@@ -233,7 +362,7 @@ fn overdue_heaps_leave_by_their_price_and_are_usable_until_then() {
 #[test]
 fn pauses_are_expected_again_by_size_and_up_to_a_limit() {
     let retention = HeapRetention { pauses: 20, ..HeapRetention::default() };
-    for (periods, mib, is_kept) in [(15, 40, true), (15, 8, false), (21, 40, false)] {
+    for (periods, mib, is_kept) in [(15, 40, true), (15, 8, false), (20, 40, true), (21, 40, false)] {
         let mut driven = driven(retention);
         burst(&mut driven);
         assert_eq!(pause(&mut driven, periods), 1);

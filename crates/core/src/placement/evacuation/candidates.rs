@@ -174,3 +174,28 @@ impl Candidates {
         candidate.filter(|candidate| candidate.heap.id == heap)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ByteSize;
+
+    #[test]
+    fn a_heap_is_thin_for_its_size_and_has_to_fit_with_slack() {
+        let [small, large] = [(0, 100, 80), (1, 400, 310)].map(|(slot, size, used)| OccupiedHeap {
+            id: HeapId { slot, generation: 0 },
+            size: ByteSize::new(size),
+            used: ByteSize::new(used),
+        });
+        let mut candidates = Candidates::default();
+        for heap in [small, large] {
+            candidates.list(heap.id.slot(), Some(heap));
+        }
+        assert_eq!(candidates.thinnest(), Thinnest::Heap(large));
+        // 90 bytes are free.
+        candidates.expect(0, 0);
+        assert!(candidates.have_room_for(small, true));
+        candidates.expect(1, 1);
+        assert!(!candidates.have_room_for(small, true) && candidates.have_room_for(small, false));
+    }
+}

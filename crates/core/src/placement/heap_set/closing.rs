@@ -212,7 +212,7 @@ impl<H> HeapSet<H> {
 mod tests {
     use super::*;
     use crate::placement::idle_times::IdleTimes;
-    use crate::placement::{HeapSizing, PlacementId, PlacementRule};
+    use crate::placement::{HeapRetention, HeapSizing, PlacementId, PlacementRule};
 
     fn empty_set() -> HeapSet<u32> {
         HeapSet::new(PlacementRule::Default(HeapSizing::default()), IdleTimes::default())
@@ -232,8 +232,11 @@ mod tests {
     #[test]
     fn drained_heaps_are_released_by_any_call() {
         type Take = fn(&mut HeapSet<u32>) -> Vec<u32>;
-        let takes: [Take; 2] = [|set| set.make_way(MIB), |set| set.take_drained().into_iter().collect()];
-        for take in takes {
+        let takes: [(Take, ByteSize); 2] = [
+            (|set| set.make_way(MIB), MIB),
+            (|set| set.take_drained().into_iter().collect(), ByteSize::ZERO),
+        ];
+        for (take, most_in_use) in takes {
             let (mut set, heap, id) = set();
             set.close(heap);
             set.free_and_keep(id).unwrap();
@@ -241,7 +244,7 @@ mod tests {
             assert_eq!(set.allocate(KIB_100, Alignment::ONE), None);
             set.reopen(heap);
             assert_eq!(set.allocate(KIB_100, Alignment::ONE), None, "too late to reopen");
-            assert_eq!(take(&mut set), [1]);
+            assert_eq!((take(&mut set), set.times.most_in_use), (vec![1], most_in_use));
             set.audit().unwrap();
         }
     }
@@ -261,6 +264,7 @@ mod tests {
             let (mut set, heap, id) = set();
             set.close(heap);
             set.free_and_keep(id).unwrap();
+            assert!(set.empty_heaps().eq([&1]));
             assert_eq!(take(&mut set), Some(1));
             set.audit().unwrap();
             // One that was supplied and not used yet.
@@ -269,6 +273,31 @@ mod tests {
             assert_eq!(take(&mut set), Some(1));
             set.audit().unwrap();
         }
+    }
+
+    #[test]
+    fn a_closed_heap_stays_closed_and_no_other_is() {
+        let (mut set, heap, id) = set();
+        assert_eq!(set.allocate_in_closed(heap, KIB_100, Alignment::ONE), None, "it is open");
+        set.close(heap);
+        assert!(set.take_empty(MIB).is_empty() && set.is_closed(heap));
+        set.free_and_keep(id).unwrap();
+        let again = set.allocate_in_closed(heap, KIB_100, Alignment::ONE).unwrap().id;
+        set.audit().unwrap();
+        assert_eq!(set.free(again).unwrap(), Some(1));
+        set.insert(MIB, 2).unwrap();
+        set.allocate(KIB_100, Alignment::ONE).unwrap();
+        assert!(!set.close(heap), "another heap is in its slot");
+        set.audit().unwrap();
+    }
+
+    #[test]
+    fn a_drained_heap_leaves_also_where_no_empty_heap_is_kept() {
+        let (mut set, heap, id) = set();
+        (set.keeps_none, set.times.retention) = (true, HeapRetention::NONE);
+        set.close(heap);
+        assert_eq!(set.free(id), Ok(Some(1)));
+        set.audit().unwrap();
     }
 
     #[test]

@@ -158,6 +158,7 @@ impl<H: Clone> Lane<H> {
 mod tests {
     use super::SlabRanges;
     use crate::placement::{Placed, PlacementRequest, SharedHeapSet};
+    use crate::suballoc::FreeRangeChoice;
     use crate::{Alignment, ByteSize};
 
     fn request(bytes: u64) -> PlacementRequest {
@@ -229,5 +230,48 @@ mod tests {
         let large = set.allocate_anywhere(&request(2 << 20)).unwrap();
         assert!(large.is_some());
         set.audit().unwrap();
+    }
+
+    #[test]
+    fn slabs_of_a_heap_that_is_being_emptied_stay_whole_and_only_their_memory_names_them() {
+        let set: SharedHeapSet<u32> = SharedHeapSet::default();
+        set.allocate_in_new(ByteSize::from_mib(4), 1, &request(1000)).unwrap();
+        let other = set.allocate(&request(1 << 20)).unwrap().unwrap().id;
+        let lanes = (0..set.lane_limit()).filter_map(|number| set.lock_lane_of(number));
+        let mut lane = lanes.into_iter().find(|lane| lane.slab_limit() > 0).unwrap();
+        lane.close_slab(0, other);
+        assert_eq!(lane.with_free_slots(), [0], "its memory is elsewhere");
+        let heap = set.lock_heaps().shared_heap(0).unwrap();
+        assert!(set.lock_heaps().close(heap.id));
+        assert_eq!(lane.cut_free_slots(0, &mut set.lock_heaps()), None);
+    }
+
+    /// A heap of eight slots, 8 KiB that are free, eight slots, eight slots, and 40 KiB; the slots of these numbers are
+    /// then freed.
+    fn fits_with_free(slots: impl IntoIterator<Item = usize>, bytes: u64) -> bool {
+        let set: SharedHeapSet<u32> = SharedHeapSet::default();
+        set.insert(ByteSize::from_kib(72), 1).unwrap();
+        let put = |bytes| set.allocate(&request(bytes)).unwrap().unwrap();
+        let mut all: Vec<_> = (0..8).map(|_| put(1000)).collect();
+        let free =
+            set.allocate(&PlacementRequest { strategy: FreeRangeChoice::MinOffset, ..request(8 << 10) });
+        all.extend((0..16).map(|_| put(1000)));
+        put(40 << 10);
+        assert!(all.is_sorted_by_key(|placed| placed.range.start()));
+        set.free(free.unwrap().unwrap().id).unwrap();
+        slots.into_iter().for_each(|slot| drop(set.free(all[slot].id).unwrap()));
+        let placed = set.allocate_anywhere(&request(bytes)).unwrap();
+        set.audit().unwrap();
+        placed.is_some()
+    }
+
+    #[test]
+    fn free_slots_join_what_is_free_beside_them() {
+        // 8 KiB with the end of the slab below, the begin of the slab above, and both.
+        assert!(fits_with_free(5..8, 11 << 10) && !fits_with_free(4..7, 11 << 10));
+        assert!(fits_with_free(8..11, 11 << 10) && !fits_with_free(9..12, 11 << 10));
+        assert!(fits_with_free(6..10, 12 << 10) && !fits_with_free(6..10, (12 << 10) + 1));
+        // Two slabs beside each other, in either order.
+        assert!(fits_with_free(11..21, 10 << 10) && fits_with_free((11..21).rev(), 10 << 10));
     }
 }

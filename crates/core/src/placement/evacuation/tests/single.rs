@@ -50,6 +50,9 @@ fn step(
 fn the_thinnest_heap_goes_first_and_a_full_one_stays() {
     let (set, _) = set_of(&[9, 3, 2, 10]);
     let mut run = Evacuation::new(&set);
+    let budget =
+        EvacuationBudget { bytes: ByteSize::from_kib(99), or_one_larger: false, ..Default::default() };
+    assert!(run.step(budget, &mut || true).moves.is_empty());
     let planned = step(&mut run, 2);
     assert_eq!(planned.moves.iter().map(|one| heap_of(&set, one.source)).collect::<Vec<_>>(), [2, 2]);
     assert!(planned.moves.iter().all(|one| one.target.heap < 2), "{planned:?}");
@@ -142,6 +145,52 @@ fn sparse_heaps_are_merged_into_one_of_exact_size() {
 }
 
 #[test]
+fn as_many_sparse_heaps_are_merged_as_fill_half_of_the_largest_and_may_go() {
+    let sizing = HeapSizing { minimum: MIB, maximum: ByteSize::from_mib(4), ..HeapSizing::default() };
+    let rule = PlacementRule::Default(sizing);
+    for (heaps, least, merged) in [(3, 0, 3), (5, 0, 4), (3, 2, 1)] {
+        let set: SharedHeapSet<u32> = SharedHeapSet::new(&HeapSetDesc { rule, ..HeapSetDesc::default() });
+        for heap in 0..heaps {
+            set.allocate_in_new(MIB, heap, &PlacementRequest::new(ByteSize::from_kib(640), ONE)).unwrap();
+        }
+        let mut run = Evacuation::new(&set).keep_heaps(least);
+        let asked = run.step(EvacuationBudget::default(), &mut || true);
+        assert_eq!(asked.create, Some(ByteSize::from_kib(merged * 640)));
+    }
+}
+
+#[test]
+fn a_run_leaves_the_heaps_that_are_to_be_kept() {
+    let (set, _) = set_of(&[1, 1, 1, 1]);
+    set.insert(MIB, 4).unwrap();
+    set.insert(MIB, 5).unwrap();
+    for (least, released) in [(5, 1), (3, 1)] {
+        let mut run = Evacuation::new(&set).keep_heaps(least);
+        let first = step(&mut run, 64);
+        assert_eq!(first.release.len(), released);
+        for one in &first.moves {
+            assert!(run.complete(one).is_moved);
+        }
+        let _last = step(&mut run, 64);
+        assert_eq!(set.totals().heap_count, least);
+    }
+}
+
+#[test]
+fn a_heap_that_one_run_gave_up_is_left_to_another() {
+    let (set, _) = set_of(&[4, 3]);
+    let mut one = Evacuation::new(&set);
+    let planned = step(&mut one, 2).moves;
+    assert!(one.abandon(&planned[0]).is_empty());
+    let mut other = Evacuation::new(&set);
+    assert_eq!(step(&mut other, 1).moves.len(), 1);
+    assert!(step(&mut one, 64).moves.is_empty());
+    assert!(one.abandon(&planned[1]).is_empty());
+    drop(one);
+    assert!(set.survey().iter().any(|heap| heap.is_closed));
+}
+
+#[test]
 fn a_refused_heap_leaves_everything_as_it_was() {
     let set: SharedHeapSet<u32> = SharedHeapSet::default();
     set.allocate_in_new(MIB, 1, &PlacementRequest::new(ByteSize::from_kib(100), ONE)).unwrap();
@@ -156,6 +205,19 @@ fn a_refused_heap_leaves_everything_as_it_was() {
     );
     // Supplying a heap that was not requested is not an error, but an invalid heap is.
     run.supply(MIB, Some(2)).unwrap();
+    assert!(set.survey().iter().all(|heap| !heap.is_closed));
     assert!(run.supply(ByteSize::ZERO, Some(3)).is_err());
     assert_eq!(take_all_empty(&set), [2]);
+}
+
+#[test]
+fn slabs_of_a_heap_that_is_reopened_serve_again() {
+    let (set, _) = set_of(&[5]);
+    let slot = PlacementRequest::new(ByteSize::from_kib(1), ONE);
+    let first = set.allocate(&slot).unwrap().unwrap();
+    set.allocate_in_new(MIB, 1, &PlacementRequest::new(ByteSize::from_kib(1000), ONE)).unwrap();
+    let mut run = Evacuation::new(&set);
+    let _asked = step(&mut run, 64);
+    assert!(set.reopen_closed());
+    assert_eq!(set.allocate(&slot).unwrap().unwrap().range.start(), first.range.end());
 }
