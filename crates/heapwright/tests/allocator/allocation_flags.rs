@@ -47,8 +47,7 @@ fn never_suballocate_heap_shares_with_nobody() {
     let info = first.info();
     assert_eq!(info.decision.placement, Placement::OwnHeap);
     assert_eq!(info.size, kib(64), "GPGMM: that of the heap");
-    let decision = first.info().decision;
-    assert_eq!((decision.placement, decision.reason), (Placement::OwnHeap, PlacementReason::AllocationFlag));
+    assert_eq!(first.info().decision, decided(Placement::OwnHeap, PlacementReason::AllocationFlag));
     // Later allocations do not share its heap, either.
     let others: Vec<_> = (0..100).map(|_| local(&allocator, 200)).collect();
     assert!(others.iter().all(|other| other.heap() != first.heap()));
@@ -121,12 +120,9 @@ fn never_fallback_fails_where_committed_would_be_the_last_resort() {
     assert!(error.is_out_of_memory(), "{error}");
     // The flag does not forbid a placement that another flag demands.
     let demanded = NEVER_FALLBACK | COMMITTED;
-    assert_eq!(
-        buffer(&allocator, &place(HeapType::Default, demanded), 10).info().decision.placement,
-        Placement::Committed
-    );
+    assert_eq!(placement(&buffer(&allocator, &place(HeapType::Default, demanded), 10)), Placement::Committed);
     faults.disarm();
-    assert_eq!(buffer(&allocator, &never, 1000).info().decision.placement, Placement::SharedHeap);
+    assert_eq!(placement(&buffer(&allocator, &never, 1000)), Placement::SharedHeap);
 }
 
 #[test]
@@ -266,9 +262,8 @@ fn upper_address_takes_the_other_end_of_a_linear_heap() {
     let linear = |max_heap_count| {
         let desc = PoolDesc {
             algorithm: Linear,
-            heap_size: Some(mib(1)),
             max_heap_count: Some(max_heap_count).filter(|&count| count > 0),
-            ..Default::default()
+            ..pool_of(mib(1))
         };
         new_pool(&allocator, desc)
     };

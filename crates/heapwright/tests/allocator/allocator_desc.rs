@@ -188,7 +188,7 @@ fn extra_required_resource_flags_are_every_resources() {
     ];
     for one in &made {
         assert_eq!(desc_of(one).Flags & flag, flag, "{one:?}");
-        assert_ne!(one.info().decision.placement, Placement::WithinResource);
+        assert_ne!(placement(one), Placement::WithinResource);
     }
 }
 
@@ -224,8 +224,7 @@ fn limits_are_of_each_heap_type_and_count_heaps_and_committed_resources() {
         drop((half, rest));
     }
     assert_returns_everything(&allocator, &gpu);
-    let limits = HeapLimits { default: Some(ByteSize::ZERO), ..Default::default() };
-    let none = self::allocator(&gpu, with_limits(limits));
+    let none = self::allocator(&gpu, limited_to(ByteSize::ZERO));
     refused(try_buffer(&none, &in_default(), 1), Error::is_over_budget);
     drop(buffer(&none, &in_upload(), 1));
 }

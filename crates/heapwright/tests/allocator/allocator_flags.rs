@@ -1,6 +1,6 @@
 //! Each flag of an allocator changes something that its user or the device sees.
 
-use crate::faulty_device::{Faults, faulty_first, inject};
+use crate::faulty_device::{Faults, Seen, faulty_first, inject};
 use crate::gpu::*;
 use crate::log_lines::warnings;
 
@@ -14,9 +14,9 @@ fn always_in_budget_refuses_what_the_device_would_have_had() {
 
     let bound = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
     for flags in [NONE, COMMITTED] {
-        let error = try_buffer(&bound, &place(HeapType::Default, flags), 100 * MIB).expect_err("over budget");
-        assert!(error.is_out_of_memory() && error.is_over_budget(), "{error}");
-        assert!(error.to_string().contains("budget of 64.00 MiB"), "{error}");
+        let made = try_buffer(&bound, &place(HeapType::Default, flags), 100 * MIB);
+        let error = fails(made, "budget of 64.00 MiB");
+        assert!(error.is_out_of_memory() && error.is_over_budget());
         drop(buffer(&bound, &place(HeapType::Default, flags), 10 * MIB));
     }
     // The other segment group has its own budget.
@@ -67,7 +67,7 @@ fn allow_prefetch_has_the_next_heap_made_on_another_thread() {
         counts
     };
     assert_eq!(run(ResourceAllocatorFlags::ALLOW_PREFETCH), (1, 3), "the first one came too early");
-    assert_eq!(run(ResourceAllocatorFlags::empty()), (0, 0), "nothing is made in advance, so nothing missed");
+    assert_eq!(run(NO_FLAGS), (0, 0), "nothing is made in advance, so nothing missed");
 }
 
 #[test]
@@ -82,10 +82,8 @@ fn nobody_waits_for_a_heap_that_is_made_in_advance() {
     drop(the_device_is_busy);
     // A wrongly prefetched heap is kept like any other empty heap and used when it fits.
     wait_for_empty_heap(&allocator);
-    let (created, used) = (
-        allocator.stats().heaps_created,
-        buffer(&allocator, &place(HeapType::Default, NEVER_ALLOCATE_HEAP), MIB),
-    );
+    let created = allocator.stats().heaps_created;
+    let used = buffer(&allocator, &place(HeapType::Default, NEVER_ALLOCATE_HEAP), MIB);
     assert_eq!((created, allocator.stats().prefetched_heap_misses_eliminated), (5, 1));
     assert_returned((held, used), &allocator, &gpu);
 }
@@ -94,9 +92,7 @@ fn nobody_waits_for_a_heap_that_is_made_in_advance() {
 fn always_on_demand_keeps_no_heap_whatever_the_algorithm() {
     let gpu = any_device();
     for suballocation_algorithm in ALGORITHMS {
-        for (flags, keeps) in
-            [(ResourceAllocatorFlags::ALWAYS_ON_DEMAND, false), (ResourceAllocatorFlags::empty(), true)]
-        {
+        for (flags, keeps) in [(ResourceAllocatorFlags::ALWAYS_ON_DEMAND, false), (NO_FLAGS, true)] {
             let desc = ResourceAllocatorDesc { flags, suballocation_algorithm, ..Default::default() };
             let allocator = allocator(&gpu, keeping_empty_heaps(desc));
             drop(local(&allocator, 64 * KIB));
@@ -124,23 +120,19 @@ fn allow_unified_memory_elsewhere_is_a_warning_and_nothing_else() {
 #[test]
 fn never_leak_tells_of_what_outlives_the_allocator() {
     let gpu = any_device();
-    for (flags, listed) in [(ResourceAllocatorFlags::NEVER_LEAK, 3), (ResourceAllocatorFlags::empty(), 0)] {
+    for (flags, listed) in [(ResourceAllocatorFlags::NEVER_LEAK, 3), (NO_FLAGS, 0)] {
         let allocator = with_flags(&gpu, flags);
         let mut placed = local(&allocator, 1000);
         placed.set_debug_name("the mesh").expect("named");
         placed.set_user_data(77);
         let part = buffer(&allocator, &place(HeapType::Upload, WITHIN), 10);
         let committed = buffer(&allocator, &place(HeapType::Default, COMMITTED), 100);
-        let freed = local(&allocator, 5000);
-        drop(freed);
+        drop(local(&allocator, 5000));
         let ((), logged) = warnings(|| drop(allocator));
         let leaks: Vec<_> = logged.iter().filter(|line| line.contains("outlives its allocator")).collect();
-        if listed == 3 {
-            assert_eq!(leaks.len(), 3, "{logged:?}");
-            assert!(leaks[0].contains("the mesh") && leaks[0].contains("user_data=77"), "{leaks:?}");
-        } else {
-            assert_eq!(leaks.len(), 0, "nobody asked: {logged:?}");
-        }
+        assert_eq!(leaks.len(), listed, "{flags:?}: {logged:?}");
+        let tells = |leak: &&&String| leak.contains("the mesh") && leak.contains("user_data=77");
+        assert!(leaks.first().is_none_or(|leak| tells(&leak)), "{leaks:?}");
         drop((placed, part, committed));
         assert_usage(&gpu, ByteSize::ZERO);
     }
@@ -159,18 +151,17 @@ fn create_not_resident_and_create_not_zeroed_are_flags_of_every_heap() {
         let of = |flags| {
             let allocator = allocator(&gpu, flagged(flags));
             drop(local(&allocator, 1000));
-            let committed = place(HeapType::Default, COMMITTED);
-            drop(buffer(&allocator, &committed, 1000));
+            drop(buffer(&allocator, &place(HeapType::Default, COMMITTED), 1000));
             let seen = faults.take_seen();
-            let flags_of = |seen: &crate::faulty_device::Seen| match seen {
-                crate::faulty_device::Seen::Heap { desc, .. } => Some(desc.Flags & expected),
-                crate::faulty_device::Seen::Committed { heap_flags, .. } => Some(heap_flags & expected),
+            let flags_of = |seen: &Seen| match seen {
+                Seen::Heap { desc, .. } => Some(desc.Flags & expected),
+                Seen::Committed { heap_flags, .. } => Some(heap_flags & expected),
                 _ => None,
             };
             seen.iter().filter_map(flags_of).collect::<Vec<_>>()
         };
         assert_eq!(of(flag), [expected, expected], "a heap and a committed resource");
-        assert_eq!(of(ResourceAllocatorFlags::empty()), [0, 0]);
+        assert_eq!(of(NO_FLAGS), [0, 0]);
     }
 }
 
@@ -186,9 +177,7 @@ fn create_not_resident_needs_a_device_that_knows_it() {
 
 #[test]
 fn never_over_allocate_gives_nothing_back_to_try_again() {
-    for (flags, fits) in
-        [(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE, false), (ResourceAllocatorFlags::empty(), true)]
-    {
+    for (flags, fits) in [(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE, false), (NO_FLAGS, true)] {
         for committed in [false, true] {
             let gpu = open("discrete-2gib");
             // The default algorithm would release the heap before it requests another one.
@@ -212,9 +201,7 @@ fn never_over_allocate_gives_nothing_back_to_try_again() {
 #[test]
 fn never_tight_alignment_keeps_buffers_64_kib_apart() {
     let gpu = open("discrete");
-    for (flags, alignment) in
-        [(ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT, 64 * KIB), (ResourceAllocatorFlags::empty(), 256)]
-    {
+    for (flags, alignment) in [(ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT, 64 * KIB), (NO_FLAGS, 256)] {
         let allocator = with_flags(&gpu, flags);
         let first = local(&allocator, 1);
         let second = local(&allocator, 1);

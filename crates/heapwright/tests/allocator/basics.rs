@@ -54,11 +54,7 @@ fn caps_say_what_the_device_says() {
 /// and alignments are known.
 fn place_textures(gpu: &impl Opened, simulated: Option<&HostProfile>) {
     let allocator = usual(gpu);
-    let depth = D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL;
-    let small = [
-        texture(32, 32),
-        D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_D32_FLOAT, Flags: depth, ..texture(64, 64) },
-    ];
+    let small = [texture(32, 32), depth_buffer(64, 64)];
     let descs = [
         texture(1024, 1024),
         D3D12_RESOURCE_DESC { MipLevels: 0, DepthOrArraySize: 3, ..texture(256, 256) },

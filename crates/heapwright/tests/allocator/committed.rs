@@ -8,6 +8,7 @@ use crate::gpu::*;
 fn kinds() -> Vec<D3D12_RESOURCE_DESC> {
     let mut kinds: Vec<_> = [1, 1000, 4096, 65_536, 100_001].map(buffer_of).into();
     kinds.push(D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, ..buffer_of(300) });
+    let samples = DXGI_SAMPLE_DESC { Count: 4, Quality: 0 };
     for side in [1, 16, 64, 200, 1024] {
         let plain = texture(u64::from(side), side);
         kinds.extend([
@@ -19,12 +20,7 @@ fn kinds() -> Vec<D3D12_RESOURCE_DESC> {
             D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_UNORDERED_ACCESS, ..plain },
             target(u64::from(side), side, 1),
             target(u64::from(side), side, 4),
-            D3D12_RESOURCE_DESC {
-                Format: DXGI_FORMAT_D32_FLOAT,
-                Flags: D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
-                SampleDesc: DXGI_SAMPLE_DESC { Count: 4, Quality: 0 },
-                ..plain
-            },
+            D3D12_RESOURCE_DESC { SampleDesc: samples, ..depth_buffer(u64::from(side), side) },
         ]);
         if side % 4 == 0 {
             kinds.push(D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_BC1_UNORM, ..plain });
@@ -53,9 +49,7 @@ fn open_allocator(
 ) -> (ResourceAllocator, Option<ResidencyManager>) {
     let adapter = profile.has_adapter.then_some(&gpu.adapter);
     if managed && profile.has_adapter {
-        let (allocator, manager) =
-            ResourceAllocator::with_new_residency(&gpu.device, adapter, desc, Default::default())
-                .expect("sound");
+        let (allocator, manager) = self::managed(gpu, desc, Default::default());
         return (allocator, Some(manager));
     }
     (ResourceAllocator::new(&gpu.device, adapter, desc).expect("sound"), None)
@@ -64,22 +58,16 @@ fn open_allocator(
 #[test]
 fn the_books_are_what_the_adapter_counts() {
     for profile in HostProfile::all() {
-        for (managed, tight) in [(false, true), (true, true), (false, false), (true, false)] {
+        let tight = [NO_FLAGS, ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT];
+        for (managed, flags) in tight.into_iter().flat_map(|flags| [(false, flags), (true, flags)]) {
             let gpu = Instance::open(profile).expect("a fresh instance");
-            let flags = if tight {
-                ResourceAllocatorFlags::empty()
-            } else {
-                ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT
-            };
-            let desc = flagged(flags);
-            let (allocator, manager) = open_allocator(&gpu, profile, desc, managed);
+            let (allocator, manager) = open_allocator(&gpu, profile, flagged(flags), managed);
             let place = place(HeapType::Default, COMMITTED);
             for kind in kinds() {
-                let name = format!("{kind:?} on {}, managed: {managed}, tight: {tight}", profile.name);
+                let name = format!("{kind:?} on {}, managed: {managed}, {flags:?}", profile.name);
                 let resource = ResourceDesc::new(&kind);
                 let probe = allocator.probe(&place, resource).expect(&name);
-                let made =
-                    allocator.create(&place, resource).unwrap_or_else(|error| panic!("{name}: {error}"));
+                let made = create(&allocator, &place, &kind);
                 let stats = allocator.stats();
                 assert_eq!(placement(&made), Placement::Committed, "{name}");
                 assert_eq!((stats.reserved, stats.committed), (made.size(), made.size()), "{name}");
@@ -113,9 +101,7 @@ fn a_limit_lets_no_more_through_than_the_device_takes() {
         for (kind, limit) in [(texture(16, 16), 4 * MIB), (target(16, 16, 4), 64 * MIB)] {
             let gpu = Instance::open(profile).expect("a fresh instance");
             let limit = ByteSize::new(limit);
-            let limits = HeapLimits { default: Some(limit), ..Default::default() };
-            let desc = with_limits(limits);
-            let (allocator, _) = open_allocator(&gpu, profile, desc, false);
+            let (allocator, _) = open_allocator(&gpu, profile, limited_to(limit), false);
             let place = place(HeapType::Default, COMMITTED);
             let mut held = Vec::new();
             let error = loop {
@@ -145,9 +131,7 @@ fn what_is_only_preferred_is_placed_where_it_cannot_be() {
             [(NONE, Placement::SharedHeap), (OWN, Placement::OwnHeap), (NEVER_RESIDENT, Placement::OwnHeap)]
         {
             let place = place(HeapType::Default, PREFER_COMMITTED | more);
-            let made = allocator
-                .create(&place, ResourceDesc::new(&texture(16, 16)))
-                .unwrap_or_else(|error| panic!("{hresult:?} {more:?}: {error}"));
+            let made = create(&allocator, &place, &texture(16, 16));
             assert_eq!(placement(&made), expected, "{hresult:?} {more:?}");
             assert_ne!(made.info().decision.reason, PlacementReason::OutOfMemory);
         }

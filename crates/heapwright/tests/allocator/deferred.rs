@@ -90,8 +90,7 @@ fn assert_serves_again(
 #[test]
 fn a_small_buffer_takes_the_rest_of_a_heap_before_what_is_reached_is_freed_and_the_heap_leaves() {
     let gpu = open("uma");
-    let empty_heap_policy = FixedPool;
-    let allocator = allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy, ..Default::default() });
+    let allocator = allocator(&gpu, of_policy(FixedPool));
     let done = fence(&gpu);
     let upload = in_upload();
     let first = buffer(&allocator, &upload, (4 << 20) + 10_000);
@@ -109,8 +108,7 @@ fn a_small_buffer_takes_the_rest_of_a_heap_before_what_is_reached_is_freed_and_t
 #[test]
 fn what_is_reached_is_freed_before_a_pool_is_full() {
     let (gpu, allocator) = with_allocator(open("discrete"));
-    let desc = PoolDesc { heap_size: Some(mib(16)), max_heap_count: Some(1), ..Default::default() };
-    let pool = new_pool(&allocator, desc);
+    let pool = new_pool(&allocator, PoolDesc { max_heap_count: Some(1), ..pool_of(mib(16)) });
     assert_serves_again((&gpu, &allocator), &in_pool(&pool), &in_pool(&pool));
 }
 
@@ -138,7 +136,7 @@ fn what_is_reached_is_freed_before_the_budget_refuses() {
     let mut profile = *HostProfile::find("discrete").expect("a profile of that name");
     profile.local.budget = mib(20);
     let (always, within) = (ResourceAllocatorFlags::ALWAYS_IN_BUDGET, WITHIN_BUDGET);
-    for flags in [always, ResourceAllocatorFlags::empty()] {
+    for flags in [always, NO_FLAGS] {
         let gpu = Instance::open(&profile).expect("a fresh instance");
         let allocator = with_flags(&gpu, flags);
         let place = place(HeapType::Default, within | NEVER_FALLBACK);
@@ -167,11 +165,10 @@ fn what_is_reached_is_freed_before_a_resource_is_committed() {
 
 #[test]
 fn what_is_reached_is_freed_before_a_new_pools_heaps_are_refused() {
-    let limits = HeapLimits { default: Some(mib(16)), ..Default::default() };
-    let (gpu, allocator) = on(open("discrete"), with_limits(limits));
+    let (gpu, allocator) = on(open("discrete"), limited_to(mib(16)));
     let done = fence(&gpu);
     allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1)).expect("its own");
-    let desc = || PoolDesc { heap_size: Some(mib(16)), min_heap_count: 1, ..Default::default() };
+    let desc = || PoolDesc { min_heap_count: 1, ..pool_of(mib(16)) };
     refused(allocator.create_pool(desc()), Error::is_out_of_memory);
     signal(&done, 1);
     assert_eq!(new_pool(&allocator, desc()).totals().heap_count, 1);
@@ -265,7 +262,7 @@ fn an_adapter_of_another_device_is_refused() {
 #[test]
 fn an_allocation_of_another_allocator_is_refused_and_returned() {
     let (gpu, one) = with_allocator(any_device());
-    let (other, nested) = (usual(&gpu), one.create_nested(Default::default()).expect("sound"));
+    let (other, nested) = (usual(&gpu), nested_in(&one, Default::default()));
     let done = fence(&gpu);
     for owner in [&other, &nested] {
         let refused = one.free_after(local(owner, 1000), &done, FenceValue::new(1));
@@ -282,8 +279,7 @@ fn an_allocation_of_another_allocator_is_refused_and_returned() {
 #[test]
 fn a_preference_that_is_refused_leaves_what_serves_the_request() {
     let gpu = open("discrete");
-    let allocator =
-        allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy: FixedPool, ..Default::default() });
+    let allocator = allocator(&gpu, of_policy(FixedPool));
     let _exceeds_the_budget = local(&allocator, MIB);
     let deferred = create(&allocator, &place(HeapType::Default, NONE), &texture(1, 1));
     let done = fence(&gpu);

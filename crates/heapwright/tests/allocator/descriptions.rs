@@ -44,6 +44,7 @@ fn never_valid() -> Vec<(Desc, &'static str)> {
         (Desc { Dimension: 0, ..plain }, DIMENSION),
         (Desc { Dimension: 5, ..buffer }, DIMENSION),
         (Desc { Dimension: -1, ..buffer }, DIMENSION),
+        (Desc { Dimension: 9, ..buffer }, DIMENSION),
         // Sizes.
         (texture(3_435_973_836, 3_435_973_836), WIDTH),
         (Desc { DepthOrArraySize: 2048, ..texture(17_000, 17_000) }, WIDTH),
@@ -80,6 +81,7 @@ fn never_valid() -> Vec<(Desc, &'static str)> {
         (Desc { SampleDesc: DXGI_SAMPLE_DESC { Count: 1, Quality: 1 }, ..buffer }, QUALITY),
         (Desc { Flags: DS, ..buffer }, FLAGS),
         (Desc { Flags: SIMULTANEOUS, ..buffer }, FLAGS),
+        (Desc { Flags: u32::MAX, ..buffer }, FLAGS),
         (Desc { Flags: D3D12_RESOURCE_FLAG_RAYTRACING_ACCELERATION_STRUCTURE, ..buffer }, FLAGS),
         // Formats and their blocks.
         (of_format(DXGI_FORMAT_UNKNOWN, 64, 64), FORMAT),
@@ -129,12 +131,24 @@ fn never_valid() -> Vec<(Desc, &'static str)> {
         (Desc { Flags: UAV, ..of_format(DXGI_FORMAT_BC1_UNORM, 64, 64) }, FORMAT),
         // Alignments.
         (Desc { Alignment: 3, ..plain }, "D3D12_RESOURCE_DESC::Alignment: "),
+        (Desc { Alignment: 3, ..buffer }, "D3D12_RESOURCE_DESC::Alignment: "),
         (Desc { Alignment: 128 << 10, ..buffer }, "D3D12_RESOURCE_DESC::Alignment: "),
+        (Desc { Alignment: 1 << 63, ..buffer }, "D3D12_RESOURCE_DESC::Alignment: "),
     ]
 }
 
+/// Returns the errors of each way to create a resource in a DEFAULT heap or, if it is not a texture, in an UPLOAD heap,
+/// also as a part of a buffer.
+fn errors(allocator: &ResourceAllocator, resource: &ResourceDesc<'_>) -> Vec<Error> {
+    let is_texture = (D3D12_RESOURCE_DIMENSION_TEXTURE1D..=D3D12_RESOURCE_DIMENSION_TEXTURE3D)
+        .contains(&resource.desc.Dimension);
+    let heap_types =
+        if is_texture { &[HeapType::Default][..] } else { &[HeapType::Default, HeapType::Upload] };
+    heap_types.iter().flat_map(|&heap_type| errors_in(allocator, heap_type, resource)).collect()
+}
+
 /// Returns the errors of each way to create a resource, and of probing.
-fn errors(allocator: &ResourceAllocator, heap_type: HeapType, resource: &ResourceDesc<'_>) -> Vec<Error> {
+fn errors_in(allocator: &ResourceAllocator, heap_type: HeapType, resource: &ResourceDesc<'_>) -> Vec<Error> {
     let of = |flags| {
         let place = place(heap_type, flags);
         let probed = allocator.probe(&place, resource).expect_err("never valid");
@@ -149,11 +163,11 @@ fn errors(allocator: &ResourceAllocator, heap_type: HeapType, resource: &Resourc
 #[test]
 fn what_no_device_accepts_names_its_field_and_is_not_passed_to_one() {
     for profile in HostProfile::all() {
-        for flags in [ResourceAllocatorFlags::empty(), ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT] {
+        for flags in [NO_FLAGS, ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT] {
             let gpu = Instance::open(profile).expect("a fresh instance");
             let allocator = with_flags(&gpu, flags);
             for (desc, field) in never_valid() {
-                for error in errors(&allocator, HeapType::Default, &ResourceDesc::new(&desc)) {
+                for error in errors(&allocator, &ResourceDesc::new(&desc)) {
                     assert!(error.is_invalid_argument(), "{error}: {desc:?}");
                     assert!(error.to_string().starts_with(field), "{error}: {desc:?}");
                     assert_eq!(error.hresult(), E_INVALIDARG);
@@ -217,18 +231,10 @@ fn the_gpu_writes_no_buffer_of_the_cpu() {
         let with_extra = allocator(&gpu, desc);
         let small = buffer_of(1000);
         for heap_type in [HeapType::Upload, HeapType::Readback] {
-            let states = [
-                COMMON,
-                if heap_type == HeapType::Upload {
-                    D3D12_RESOURCE_STATE_GENERIC_READ
-                } else {
-                    D3D12_RESOURCE_STATE_COPY_DEST
-                },
-            ];
-            for state in states {
+            for state in [COMMON, state_in(heap_type.to_d3d12())] {
                 let flagged = [RT, UAV, RT | UAV].map(|flags| (&plain, Desc { Flags: flags, ..small }));
                 for (allocator, desc) in flagged.into_iter().chain([(&with_extra, small)]) {
-                    for error in errors(allocator, heap_type, &ResourceDesc::in_state(&desc, state)) {
+                    for error in errors_in(allocator, heap_type, &ResourceDesc::in_state(&desc, state)) {
                         assert!(error.is_invalid_argument(), "{error}");
                         assert!(error.to_string().starts_with(FLAGS), "{error}");
                     }
@@ -265,7 +271,7 @@ fn clear_values_that_do_not_fit_are_refused() {
         (depths, depth(f32::NAN)),
     ] {
         let resource = ResourceDesc { clear_value: Some(clear_value), ..ResourceDesc::new(&desc) };
-        for error in errors(&allocator, HeapType::Default, &resource) {
+        for error in errors(&allocator, &resource) {
             assert!(error.is_invalid_argument(), "{error}");
             assert!(error.to_string().starts_with("ResourceDesc::clear_value: "), "{error}");
         }
@@ -288,7 +294,7 @@ fn castable_formats_that_never_are_name_their_number() {
         let desc = of_format(format, 64, 64);
         let initial_state = InitialState::Layout(D3D12_BARRIER_LAYOUT_COMMON);
         let resource = ResourceDesc { castable_formats: castable, initial_state, ..ResourceDesc::new(&desc) };
-        for error in errors(&allocator, HeapType::Default, &resource) {
+        for error in errors(&allocator, &resource) {
             assert!(error.is_invalid_argument(), "{error}");
             assert!(
                 error.to_string().starts_with(&format!("ResourceDesc::castable_formats: number {number}, ")),
@@ -311,12 +317,8 @@ fn what_a_device_lacks_is_unsupported() {
             let place = in_default();
             // SAFETY: the device is live, and the description outlives the call.
             let info = unsafe { gpu.device.GetResourceAllocationInfo(0, &[desc]) };
-            let errors = || {
-                let of_severity = |(severity, _): &&(D3D12_MESSAGE_SEVERITY, String)| {
-                    *severity <= D3D12_MESSAGE_SEVERITY_WARNING
-                };
-                gpu.messages().iter().filter(of_severity).count()
-            };
+            let is_wrong = |severity| severity <= D3D12_MESSAGE_SEVERITY_WARNING;
+            let errors = || gpu.messages().iter().filter(|&&(severity, _)| is_wrong(severity)).count();
             let before = errors();
             let made = allocator.create(&place, desc);
             assert_eq!(made.is_ok(), info.SizeInBytes != u64::MAX, "{format}: {made:?}");
@@ -358,10 +360,8 @@ fn a_large_buffer_of_the_cpu_is_not_refused_for_its_state() {
             let desc = buffer_of(width);
             let made = allocator.create_resource(&place(heap_type, NONE), &desc, state, None);
             let error = made.expect_err("the device refuses it");
-            assert!(
-                error.is_invalid_argument() && error.to_string().contains("CreatePlacedResource"),
-                "{error}"
-            );
+            assert!(error.is_invalid_argument());
+            assert!(error.to_string().contains("CreatePlacedResource"), "{error}");
             error.to_string()
         };
         let error = create(0xffff_0001);
@@ -381,10 +381,8 @@ fn a_heap_has_at_least_64_kib() {
     let gpu = open("discrete");
     for bytes in [1, 4096, 65_535] {
         let desc = ResourceAllocatorDesc { max_heap_size: Some(ByteSize::new(bytes)), ..Default::default() };
-        invalid(
-            ResourceAllocator::new(&gpu.device, None, desc.clone()),
-            "ResourceAllocatorDesc::max_heap_size: ",
-        );
+        let made = ResourceAllocator::new(&gpu.device, None, desc.clone());
+        invalid(made, "ResourceAllocatorDesc::max_heap_size: ");
         invalid(usual(&gpu).create_nested(desc), "ResourceAllocatorDesc::max_heap_size: ");
     }
     let desc = ResourceAllocatorDesc { max_heap_size: Some(kib(64)), ..Default::default() };

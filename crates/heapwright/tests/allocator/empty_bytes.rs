@@ -61,7 +61,7 @@ fn run(
     };
     let desc = ResourceAllocatorDesc { empty_heap_policy: policy, ..with_algorithm(of_allocator) };
     let (_gpu, allocator) = on(open("discrete"), desc.clone());
-    let nested = allocator.create_nested(desc).expect("it can be nested");
+    let nested = nested_in(&allocator, desc);
     let pool = new_pool(&allocator, PoolDesc { algorithm, ..Default::default() });
     let own = ResourceAllocationDesc { flags: OWN, ..Default::default() };
     let create = |number: u64| {
@@ -137,7 +137,7 @@ fn no_more_is_held_than_was_in_use_at_once() {
 /// Frames of 300 operations, after each of which another number of buffers is live. Returns the sum of what was held
 /// after each operation, in KiB.
 fn held_in_frames(policy: EmptyHeapPolicy, seed: u64) -> u64 {
-    let desc = ResourceAllocatorDesc { empty_heap_policy: policy, ..Default::default() };
+    let desc = of_policy(policy);
     let allocator = allocator(&open("discrete"), desc);
     let (mut random, mut live, mut held) = (seed * 2 + 1, Vec::new(), 0);
     let mut next = |below: u64| {

@@ -7,7 +7,7 @@ use crate::gpu::*;
 const LITTLE: ByteSize = mib(64);
 
 fn with_policy(gpu: &Instance, empty_heap_policy: EmptyHeapPolicy) -> ResourceAllocator {
-    allocator(gpu, ResourceAllocatorDesc { empty_heap_policy, ..Default::default() })
+    allocator(gpu, of_policy(empty_heap_policy))
 }
 
 /// Allocates and frees 2 GiB in buffers of many sizes, and some textures.
@@ -15,8 +15,7 @@ fn peak(allocator: &ResourceAllocator) {
     let mut held: Vec<ResourceAllocation> =
         (0..400).map(|i| local(allocator, 10_000 * (i % 7 + 1))).collect();
     held.extend((0..200).map(|i| local(allocator, (1 + i % 20) * MIB)));
-    let place = in_default();
-    held.extend((0..20).map(|_| create(allocator, &place, &texture(1024, 1024))));
+    held.extend((0..20).map(|_| create(allocator, &in_default(), &texture(1024, 1024))));
     drop(held);
 }
 
@@ -30,9 +29,7 @@ fn after_some_frames_little_is_held() {
         allocator.collect();
     }
     assert_eq!(allocator.reserved(), peaked, "collecting is not a frame");
-    for _ in 0..300 {
-        allocator.end_frame();
-    }
+    (0..300).for_each(|_| allocator.end_frame());
     assert!(allocator.reserved() <= LITTLE, "{} are held", allocator.reserved());
     allocator.audit().expect("consistent");
 }
@@ -53,7 +50,7 @@ fn after_a_second_what_is_empty_is_released() {
 /// Returns an allocator that is told the time and one that is nested in it, whose heaps are empty after a peak.
 fn allocators_after_peaks() -> [ResourceAllocator; 2] {
     let (_gpu, allocator) = with_allocator(open("discrete"));
-    let nested = allocator.create_nested(Default::default()).expect("it can be nested");
+    let nested = nested_in(&allocator, Default::default());
     allocator.on_time(Duration::ZERO);
     peak(&allocator);
     peak(&nested);
@@ -147,15 +144,14 @@ fn wait_for_release(held: impl Fn() -> ByteSize) {
 fn what_is_empty_is_released_without_a_call() {
     let gpu = open("discrete");
     let allocator = with_clock(&gpu);
-    let nested = allocator.create_nested(Default::default()).expect("it can be nested");
+    let nested = nested_in(&allocator, Default::default());
     let pool = pool(&allocator);
-    let in_pool = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
     for _ in 0..2 {
         peak(&allocator);
         peak(&nested);
-        let pooled: Vec<_> = (0..10).map(|_| buffer(&allocator, &in_pool, 20 * MIB)).collect();
+        let pooled: Vec<_> = (0..10).map(|_| buffer(&allocator, &in_pool(&pool), 20 * MIB)).collect();
         drop(pooled);
-        let parts: Vec<_> = (0..4000).map(|_| part(&allocator, HeapType::Upload, 50_000)).collect();
+        let parts: Vec<_> = (0..4000).map(|_| part(&allocator, 50_000)).collect();
         drop(parts);
         wait_for_release(|| allocator.reserved().saturating_add(nested.reserved()));
     }
@@ -237,13 +233,12 @@ fn pairs(allocator: &ResourceAllocator, count: usize, bytes: u64) {
     }
 }
 
-fn part(allocator: &ResourceAllocator, heap_type: HeapType, bytes: u64) -> ResourceAllocation {
-    let place = place(heap_type, WITHIN);
-    create(allocator, &place, &buffer_of(bytes))
+fn part(allocator: &ResourceAllocator, bytes: u64) -> ResourceAllocation {
+    buffer(allocator, &place(HeapType::Upload, WITHIN), bytes)
 }
 
 fn pool(allocator: &ResourceAllocator) -> Pool {
-    allocator.create_pool(PoolDesc::default()).expect("pools are supported")
+    new_pool(allocator, PoolDesc::default())
 }
 
 #[test]
@@ -267,8 +262,8 @@ fn operations_release_heaps_while_frames_stand_still() {
 #[test]
 fn frames_and_time_of_a_parent_age_nested_allocators() {
     let (_gpu, allocator) = with_allocator(open("discrete"));
-    let middle = allocator.create_nested(Default::default()).expect("it can be nested");
-    let nested = middle.create_nested(Default::default()).expect("it can be nested");
+    let middle = nested_in(&allocator, Default::default());
+    let nested = nested_in(&middle, Default::default());
     let fill = || drop(local(&nested, 50 * MIB));
     fill();
     (0..119).for_each(|_| allocator.end_frame());
@@ -294,11 +289,10 @@ fn frames_and_time_of_a_parent_age_nested_allocators() {
 fn on_demand_nothing_is_kept_anywhere() {
     let on_demand = flagged(ResourceAllocatorFlags::ALWAYS_ON_DEMAND);
     let allocator = allocator(&any_device(), on_demand);
-    drop(part(&allocator, HeapType::Upload, 100));
+    drop(part(&allocator, 100));
     assert_eq!(allocator.reserved(), ByteSize::ZERO, "a part");
     let pool = pool(&allocator);
-    let in_pool = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
-    drop(try_buffer(&allocator, &in_pool, MIB).expect("there is memory"));
+    drop(buffer(&allocator, &in_pool(&pool), MIB));
     assert_eq!(allocator.reserved(), ByteSize::ZERO, "a pool");
     // A slab in a second heap, while one of the first is in use.
     let _held = local(&allocator, 200);
@@ -319,10 +313,9 @@ fn the_policy_reaches_pools_and_parts_of_buffers() {
         let allocator = with_policy(&gpu, policy);
         allocator.on_time(Duration::ZERO);
         let pool = pool(&allocator);
-        let in_pool = ResourceAllocationDesc { pool: Some(&pool), ..Default::default() };
-        drop(try_buffer(&allocator, &in_pool, 40 * MIB).expect("there is memory"));
-        let held = part(&allocator, HeapType::Upload, 100);
-        drop(part(&allocator, HeapType::Upload, 60_000));
+        drop(buffer(&allocator, &in_pool(&pool), 40 * MIB));
+        let held = part(&allocator, 100);
+        drop(part(&allocator, 60_000));
         pairs(&allocator, 300, 200_000);
         let held_in_pool = pool.totals().reserved;
         assert_eq!(!held_in_pool.is_zero(), is_kept, "{policy:?}: {held_in_pool} in the pool");
@@ -333,8 +326,7 @@ fn the_policy_reaches_pools_and_parts_of_buffers() {
 #[test]
 fn on_demand_a_pool_keeps_its_minimum_alone() {
     let allocator = with_flags(&open("discrete"), ResourceAllocatorFlags::ALWAYS_ON_DEMAND);
-    let desc = PoolDesc { heap_size: Some(kib(64)), min_heap_count: 1, ..Default::default() };
-    let pool = new_pool(&allocator, desc);
+    let pool = new_pool(&allocator, PoolDesc { min_heap_count: 1, ..pool_of(kib(64)) });
     // Larger than a heap of the pool.
     drop(buffer(&allocator, &in_pool(&pool), 70_000));
     assert_eq!(allocator.reserved(), kib(64));
@@ -343,28 +335,25 @@ fn on_demand_a_pool_keeps_its_minimum_alone() {
 /// The heaps of every algorithm, of the allocator and of a pool, and those of resources that have one of their own.
 #[test]
 fn the_policy_reaches_every_algorithm() {
-    use SuballocationAlgorithm::{BuddySystem, Dedicated, Default as Sets, Linear, Slab};
+    use SuballocationAlgorithm::Default as Sets;
     let gpu = open("discrete");
-    for algorithm in [Sets, Slab, BuddySystem, Dedicated, Linear] {
+    for algorithm in POOL_ALGORITHMS {
         for (empty_heap_policy, frames) in [(EmptyHeapPolicy::Default, 120), (LeastMemory, 30)] {
             let of_allocator = if algorithm == Linear { Sets } else { algorithm };
             let desc = ResourceAllocatorDesc { empty_heap_policy, ..with_algorithm(of_allocator) };
             let allocator = allocator(&gpu, desc);
             let pool = new_pool(&allocator, PoolDesc { algorithm, ..Default::default() });
-            let own = OWN;
             let fill = || {
                 drop(local(&allocator, 3 * MIB));
                 drop(buffer(&allocator, &in_pool(&pool), 5 * MIB));
-                let own = ResourceAllocationDesc { flags: own, ..Default::default() };
-                drop(try_buffer(&allocator, &own, 7 * MIB).expect("there is memory"));
+                let own = ResourceAllocationDesc { flags: OWN, ..Default::default() };
+                drop(buffer(&allocator, &own, 7 * MIB));
             };
             let is_held = || [allocator.reserved(), pool.totals().reserved].map(|held| !held.is_zero());
             allocator.on_time(Duration::ZERO);
             fill();
             assert_eq!(is_held(), [true; 2], "{algorithm:?}, {empty_heap_policy:?}");
-            for _ in 0..frames - 1 {
-                allocator.end_frame();
-            }
+            (1..frames).for_each(|_| allocator.end_frame());
             assert_eq!(is_held(), [true; 2], "{algorithm:?}, {empty_heap_policy:?}");
             (0..20).for_each(|_| allocator.end_frame());
             assert_eq!(is_held(), [false; 2], "frames: {algorithm:?}, {empty_heap_policy:?}");

@@ -41,14 +41,12 @@ impl Scene<'_> {
 
     fn create(&mut self, place: &ResourceAllocationDesc<'_>, resource: &ResourceDesc<'_>) {
         let made = self.allocator.create(place, resource);
-        if let Some(made) = self.note(made) {
-            self.held.push(made);
-        }
+        let made = self.note(made);
+        self.held.extend(made);
     }
 
     fn buffer(&mut self, place: &ResourceAllocationDesc<'_>, size: u64) {
-        let desc = buffer_of(size);
-        self.create(place, &ResourceDesc::new(&desc));
+        self.create(place, &ResourceDesc::new(&buffer_of(size)));
     }
 }
 
@@ -65,9 +63,7 @@ fn buffers(scene: &mut Scene<'_>, rounds: u64) {
 /// Creates resources by every other placement and call.
 fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
     let flags = |flags| place(HeapType::Upload, flags);
-    let within = flags(WITHIN);
-    let own = flags(OWN);
-    let committed = flags(COMMITTED);
+    let [within, own, committed] = [WITHIN, OWN, COMMITTED].map(flags);
     for size in [100, 60_000, 60_001, 3000] {
         scene.buffer(&within, size);
     }
@@ -96,11 +92,10 @@ fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
         scene.create(&place(HeapType::Default, COMMITTED), &resource);
     }
     let pool_desc = PoolDesc {
-        heap_size: Some(mib(1)),
         min_heap_count: 2,
         max_heap_count: Some(3),
         residency_priority: Some(D3D12_RESIDENCY_PRIORITY_LOW),
-        ..Default::default()
+        ..pool_of(mib(1))
     };
     for algorithm in POOL_ALGORITHMS {
         let mut desc = PoolDesc { algorithm, ..pool_desc.clone() };
@@ -109,10 +104,7 @@ fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
         }
         let pool = scene.allocator.create_pool(desc);
         let Some(pool) = scene.note(pool) else { continue };
-        let inside = in_pool(&pool);
-        for size in [600_000, 600_000, 600_000] {
-            scene.buffer(&inside, size);
-        }
+        (0..3).for_each(|_| scene.buffer(&in_pool(&pool), 600_000));
     }
     // Frees some allocations by fence value and some at once, then allocates the same sizes again.
     let mut index = 0_u64;
@@ -124,19 +116,16 @@ fn all_ways(scene: &mut Scene<'_>, fence: &ID3D12Fence) {
             scene.held.push(allocation);
         }
     }
-    // SAFETY: the fence is a live COM object.
-    unsafe { fence.Signal(index / 2) }.ok().expect("signalled");
+    signal(fence, index / 2);
     scene.allocator.collect();
     scene.buffer(&within, 60_000);
     scene.buffer(&local, 2 << 20);
     scene.buffer(&committed, 1000);
-    // SAFETY: as above.
-    unsafe { fence.Signal(index) }.ok().expect("signalled");
+    signal(fence, index);
 }
 
 fn nested(scene: &mut Scene<'_>) {
-    let desc = with_algorithm(Slab);
-    let made = scene.allocator.create_nested(desc);
+    let made = scene.allocator.create_nested(with_algorithm(Slab));
     let Some(nested) = scene.note(made) else { return };
     let first = allocate(&nested, 1 << 20);
     drop(scene.note(first));
@@ -172,7 +161,6 @@ fn fail_each(
     for n in std::iter::once(u64::MAX - 1).chain(0..) {
         let is_sound_run = n == u64::MAX - 1;
         let device = wrap(&gpu.device, &faults);
-        // SAFETY: the device is a live COM object.
         let fence = fence_of(&gpu.device);
         faults.fail_nth(n);
         let mut has_failed = true;
@@ -277,9 +265,8 @@ fn every_algorithm_and_flag_survives_a_device_without_memory() {
 #[test]
 fn heaps_made_in_advance_may_fail_as_well() {
     let desc = flagged(ResourceAllocatorFlags::ALLOW_PREFETCH);
-    let flags = ALWAYS_PREFETCH_HEAP;
     let scenario = |scene: &mut Scene<'_>, _: &ID3D12Fence| {
-        for flags in [flags | OWN, flags] {
+        for flags in [ALWAYS_PREFETCH_HEAP | OWN, ALWAYS_PREFETCH_HEAP] {
             for _ in 0..4 {
                 scene.buffer(&place(HeapType::Default, flags), 3 << 20);
             }

@@ -26,8 +26,7 @@ fn an_imported_resource_is_counted_and_handled_like_others() {
         let again = import(&allocator, &ResourceAllocationDesc::default(), &resource).expect("twice is two");
         assert_eq!(made.heap_type(), heap_type);
         assert_eq!((made.resource(), made.heap()), (&resource, None));
-        let decision = made.info().decision;
-        assert_eq!((decision.placement, decision.reason), (Placement::Imported, PlacementReason::Usual));
+        assert_eq!(made.info().decision, decided(Placement::Imported, PlacementReason::Usual));
         let stats = allocator.stats();
         assert_eq!((stats.imported_count, stats.allocation_count, stats.used_block_count), (2, 2, 0));
         let both = made.size().checked_mul(2).expect("small");

@@ -12,7 +12,7 @@ fn open_with(video_heap_costs: HeapCosts) -> Instance {
 
 /// Returns after how many operations an empty heap of 64 MiB leaves.
 fn kept(gpu: &Instance, policy: EmptyHeapPolicy) -> u32 {
-    let allocator = allocator(gpu, ResourceAllocatorDesc { empty_heap_policy: policy, ..Default::default() });
+    let allocator = allocator(gpu, of_policy(policy));
     let _first = local(&allocator, MIB);
     drop(local(&allocator, 64 * MIB));
     let held = allocator.reserved();

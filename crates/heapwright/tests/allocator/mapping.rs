@@ -155,7 +155,7 @@ fn reachable(profile: &HostProfile) -> Vec<(Instance, ResourceAllocator, Resourc
             made.push((gpu, allocator, texture));
         }
     };
-    let none = ResourceAllocatorFlags::empty();
+    let none = NO_FLAGS;
     for flags in [NONE, COMMITTED] {
         add(none, &|allocator| {
             allocator.create_resource(&place(HeapType::GpuUpload, flags), &desc, COMMON, None).ok()

@@ -169,14 +169,10 @@ fn a_placed_resource_can_be_taken_out_of_its_memory() {
 fn held_heaps_are_those_that_the_device_created() {
     let (gpu, allocator) = with_allocator(open("discrete"));
     let custom_heap = Some((D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L0));
-    let pool = PoolDesc {
-        heap_type: HeapType::Readback,
-        custom_heap,
-        heap_size: Some(mib(1)),
-        min_heap_count: 2,
-        ..Default::default()
-    };
-    let pool = new_pool(&allocator, pool);
+    let pool = new_pool(
+        &allocator,
+        PoolDesc { heap_type: HeapType::Readback, custom_heap, min_heap_count: 2, ..pool_of(mib(1)) },
+    );
     let made = [local(&allocator, MIB), buffer(&allocator, &place(HeapType::Upload, OWN), 3 * MIB)];
     let committed = buffer(&allocator, &place(HeapType::Default, COMMITTED), 2 * MIB);
     let heaps = allocator.heaps();

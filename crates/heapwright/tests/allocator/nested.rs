@@ -20,7 +20,7 @@ fn a_heap_that_one_gives_up_serves_the_other_and_is_charged_to_it() {
         for from_parent in [true, false] {
             let gpu = any_device();
             let parent = allocator(&gpu, keeping_empty_heaps(with_algorithm(parent)));
-            let child = parent.create_nested(keeping_empty_heaps(with_algorithm(child))).expect("sound");
+            let child = nested_in(&parent, keeping_empty_heaps(with_algorithm(child)));
             let (giver, taker) = if from_parent { (&parent, &child) } else { (&child, &parent) };
             // The size of a heap that no algorithm makes larger.
             drop(local(giver, 4 * MIB));
@@ -48,7 +48,7 @@ fn a_nested_allocators_limit_decides_what_it_takes_over() {
     let parent = allocator(&gpu, with_algorithm(Dedicated));
     let limits = HeapLimits { default: Some(kib(512)), ..Default::default() };
     let desc = ResourceAllocatorDesc { limits, ..with_algorithm(Dedicated) };
-    let child = parent.create_nested(desc).expect("sound");
+    let child = nested_in(&parent, desc);
     drop(local(&parent, MIB));
     refused(try_buffer(&child, &in_default(), MIB), Error::is_over_budget);
     assert_eq!(child.reserved(), ByteSize::ZERO);
@@ -62,8 +62,7 @@ fn a_nested_allocators_limit_decides_what_it_takes_over() {
 fn a_nested_allocators_limit_releases_only_what_is_charged_to_it() {
     let gpu = any_device();
     let parent = allocator(&gpu, with_algorithm(Dedicated));
-    let limits = HeapLimits { default: Some(mib(4)), ..Default::default() };
-    let child = parent.create_nested(keeping_empty_heaps(with_limits(limits))).expect("sound");
+    let child = nested_in(&parent, keeping_empty_heaps(limited_to(mib(4))));
     drop(local(&child, 3 * MIB));
     drop(local(&parent, 8 * MIB));
     let held = [&parent, &child].map(|allocator| allocator.reserved());
@@ -79,7 +78,7 @@ fn flags_and_statistics_are_each_allocators_own() {
     let gpu = any_device();
     let parent = allocator(&gpu, Default::default());
     let desc = flagged(ResourceAllocatorFlags::ALWAYS_COMMITTED);
-    let child = parent.create_nested(desc).expect("sound");
+    let child = nested_in(&parent, desc);
     let [of_parent, of_child] = [&parent, &child].map(|allocator| local(allocator, 1000));
     assert_eq!(placement(&of_parent), Placement::SharedHeap);
     assert_eq!(placement(&of_child), Placement::Committed);
@@ -89,7 +88,7 @@ fn flags_and_statistics_are_each_allocators_own() {
     let desc = ResourceAllocatorDesc { empty_heap_policy: SegmentedPool, ..with_algorithm(Dedicated) };
     let fixed = ResourceAllocatorDesc { empty_heap_policy: FixedPool, ..with_algorithm(Dedicated) };
     let keeps_none = allocator(&gpu, fixed);
-    let nested = keeps_none.create_nested(desc).expect("sound");
+    let nested = nested_in(&keeps_none, desc);
     [&keeps_none, &nested].into_iter().for_each(|allocator| drop(local(allocator, MIB)));
     assert_eq!((keeps_none.reserved(), nested.reserved()), (ByteSize::ZERO, mib(1)));
 }
@@ -97,23 +96,21 @@ fn flags_and_statistics_are_each_allocators_own() {
 /// An unused backing buffer does not keep a heap from a relative that may not create one.
 #[test]
 fn a_heap_with_only_an_unused_backing_buffer_serves_the_other() {
-    let within = WITHIN;
-    let held = NEVER_ALLOCATE_HEAP;
     for size in [1000, 4096, 30_000] {
         for from_parent in [true, false] {
-            for flags in [within, NONE] {
+            for flags in [WITHIN, NONE] {
                 let gpu = any_device();
                 let parent = allocator(&gpu, Default::default());
-                let child = parent.create_nested(Default::default()).expect("sound");
+                let child = nested_in(&parent, Default::default());
                 let (giver, taker) = if from_parent { (&parent, &child) } else { (&child, &parent) };
-                drop(buffer(giver, &place(HeapType::Upload, within), size));
+                drop(buffer(giver, &place(HeapType::Upload, WITHIN), size));
                 let reserved = giver.reserved();
-                let taken = buffer(taker, &place(HeapType::Upload, flags | held), size);
+                let taken = buffer(taker, &place(HeapType::Upload, flags | NEVER_ALLOCATE_HEAP), size);
                 assert_eq!((giver.reserved(), taker.reserved()), (ByteSize::ZERO, reserved));
                 parent.audit().and_then(|()| child.audit()).expect("consistent");
                 // What is used is not taken.
                 refused(
-                    try_buffer(giver, &place(HeapType::Upload, flags | held), size),
+                    try_buffer(giver, &place(HeapType::Upload, flags | NEVER_ALLOCATE_HEAP), size),
                     Error::is_out_of_memory,
                 );
                 drop(taken);
@@ -128,14 +125,13 @@ fn a_limit_keeps_the_unused_backing_buffer_of_the_other() {
     let gpu = any_device();
     // It keeps the buffer, and would not keep the heap without it.
     let fixed = FixedPool;
-    let parent = allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy: fixed, ..Default::default() });
+    let parent = allocator(&gpu, of_policy(fixed));
     let limits = HeapLimits { upload: Some(kib(64)), ..Default::default() };
-    let child = parent.create_nested(with_limits(limits)).expect("sound");
-    let within = WITHIN;
+    let child = nested_in(&parent, with_limits(limits));
     let used = buffer(&child, &in_upload(), 60_000);
-    drop(buffer(&parent, &place(HeapType::Upload, within), 1000));
+    drop(buffer(&parent, &place(HeapType::Upload, WITHIN), 1000));
     let held = [&parent, &child].map(|allocator| allocator.reserved());
-    for flags in [NONE, within, NEVER_ALLOCATE_HEAP] {
+    for flags in [NONE, WITHIN, NEVER_ALLOCATE_HEAP] {
         let error = try_buffer(&child, &place(HeapType::Upload, flags), 60_000).unwrap_err();
         assert!(error.is_out_of_memory() || error.is_over_budget(), "{error}");
         assert_eq!([&parent, &child].map(|allocator| allocator.reserved()), held, "{flags:?}");
@@ -147,18 +143,13 @@ fn a_limit_keeps_the_unused_backing_buffer_of_the_other() {
 /// any of them. A pool's are its own.
 #[test]
 fn each_knows_and_releases_the_empty_heaps_of_the_others() {
-    let within = WITHIN;
     for algorithm in [SuballocationAlgorithm::Default, Dedicated] {
-        for flags in [NONE, within] {
+        for flags in [NONE, WITHIN] {
             let gpu = any_device();
             let desc = || keeping_empty_heaps(with_algorithm(algorithm));
             let parent = allocator(&gpu, desc());
-            let child = parent.create_nested(desc()).expect("sound");
-            let pool = child.create_pool(PoolDesc {
-                min_heap_count: 1,
-                heap_size: Some(mib(1)),
-                ..Default::default()
-            });
+            let child = nested_in(&parent, desc());
+            let pool = child.create_pool(PoolDesc { min_heap_count: 1, ..pool_of(mib(1)) });
             let pool = pool.expect("there is room");
             drop(buffer(&child, &place(HeapType::Upload, flags), 1000));
             let [of_parent, of_child] = [&parent, &child].map(|allocator| allocator.stats());
@@ -179,8 +170,8 @@ fn either_may_go_first() {
     for parent_first in [true, false] {
         let gpu = any_device();
         let parent = allocator(&gpu, Default::default());
-        let child = parent.create_nested(Default::default()).expect("sound");
-        let grandchild = child.create_nested(Default::default()).expect("sound");
+        let child = nested_in(&parent, Default::default());
+        let grandchild = nested_in(&child, Default::default());
         let held = [&parent, &child, &grandchild].map(|allocator| local(allocator, MIB));
         if parent_first {
             drop(parent);
@@ -200,7 +191,7 @@ fn either_may_go_first() {
 fn empty_heaps_of_relatives_serve_when_the_device_has_no_more() {
     let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
     let parent = allocator(&gpu, Default::default());
-    let child = parent.create_nested(Default::default()).expect("sound");
+    let child = nested_in(&parent, Default::default());
     drop(local(&child, MIB));
     faults.fail_all();
     let never = place(HeapType::Default, NEVER_FALLBACK);

@@ -31,8 +31,8 @@ fn a_budget_that_must_not_be_exceeded_is_shared_by_all() {
         (ResourceAllocatorFlags::ALWAYS_IN_BUDGET, NONE),
         (ResourceAllocatorFlags::ALWAYS_IN_BUDGET, COMMITTED),
         (ResourceAllocatorFlags::ALWAYS_IN_BUDGET, OWN),
-        (ResourceAllocatorFlags::empty(), WITHIN_BUDGET),
-        (ResourceAllocatorFlags::empty(), WITHIN_BUDGET.union(COMMITTED)),
+        (NO_FLAGS, WITHIN_BUDGET),
+        (NO_FLAGS, WITHIN_BUDGET.union(COMMITTED)),
     ] {
         for algorithm in ALGORITHMS {
             let gpu = gpu(BUDGET, 1 << 30);
@@ -55,7 +55,7 @@ fn the_devices_memory_is_shared_by_all() {
         let gpu = gpu(300 * MIB, 300 * MIB);
         let one = with_empty_heaps(&gpu, Default::default());
         // Nested allocators and pools, too.
-        let nested = one.create_nested(keeping_empty_heaps(Default::default())).expect("it can be nested");
+        let nested = nested_in(&one, keeping_empty_heaps(Default::default()));
         let pool = new_pool(&nested, PoolDesc::default());
         drop(buffer(&nested, &in_pool(&pool), 20 * MIB));
         let other = usual(&gpu);

@@ -10,7 +10,7 @@ fn an_allocator_takes_memory_for_what_is_used() {
     drop(none());
     let (allocator, alone) = held(none);
     assert!(alone < 32 * 1024, "{alone} bytes for an allocator");
-    let (nested, bytes) = held(|| allocator.create_nested(ResourceAllocatorDesc::default()).expect("sound"));
+    let (nested, bytes) = held(|| nested_in(&allocator, ResourceAllocatorDesc::default()));
     assert!(bytes < 32 * 1024, "{bytes} bytes for one that is nested");
     // Statistics and reports keep no memory.
     let ((), looking) = held(|| {
@@ -30,11 +30,11 @@ fn an_allocator_takes_memory_for_what_is_used() {
 #[test]
 fn everything_comes_back() {
     let gpu = open("discrete");
-    let flags = ResourceAllocatorFlags::empty();
+    let flags = NO_FLAGS;
     let use_it = || {
         let allocator = with_flags(&gpu, flags);
         let pool = new_pool(&allocator, PoolDesc::default());
-        let nested = allocator.create_nested(ResourceAllocatorDesc::default()).expect("sound");
+        let nested = nested_in(&allocator, ResourceAllocatorDesc::default());
         for heap_type in [HeapType::Default, HeapType::Upload, HeapType::Readback] {
             drop(buffer(&nested, &place(heap_type, NONE), 1000));
             drop(buffer(&allocator, &place(heap_type, NONE), 100_000));

@@ -26,10 +26,8 @@ fn the_heap_type_is_the_pools() {
         invalid(try_buffer(&allocator, &place, 1000), "ResourceAllocationDesc::heap_type");
     }
     let old = open("old-ddi");
-    refused(
-        usual(&old).create_pool(PoolDesc { heap_type: HeapType::GpuUpload, ..Default::default() }),
-        Error::is_unsupported,
-    );
+    let made = usual(&old).create_pool(PoolDesc { heap_type: HeapType::GpuUpload, ..Default::default() });
+    refused(made, Error::is_unsupported);
 }
 
 #[test]
@@ -86,10 +84,8 @@ fn resources_say_what_the_heaps_are_for() {
         }
     }
     let gpu = open("discrete");
-    invalid(
-        usual(&gpu).create_pool(PoolDesc { multisampled: true, ..Default::default() }),
-        "PoolDesc::multisampled",
-    );
+    let made = usual(&gpu).create_pool(PoolDesc { multisampled: true, ..Default::default() });
+    invalid(made, "PoolDesc::multisampled");
 }
 
 /// The runtime reports what breaks a rule of aliasing, and overwrites contents that become undefined.
@@ -97,7 +93,7 @@ fn resources_say_what_the_heaps_are_for() {
 fn a_buffer_and_a_small_texture_of_a_pool_can_be_used_together() {
     let aliasing = Some(AliasingTracking::ADVANCED);
     for profile in HostProfile::all() {
-        for flags in [ResourceAllocatorFlags::empty(), ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT] {
+        for flags in [NO_FLAGS, ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT] {
             let gpu = Instance::open_with(profile, DeviceOptions { aliasing, ..Default::default() });
             let gpu = gpu.expect("a fresh instance");
             let allocator = with_flags(&gpu, flags);
@@ -135,8 +131,8 @@ fn a_buffer_and_a_small_texture_of_a_pool_can_be_used_together() {
 fn extra_heap_flags_are_the_heaps() {
     let (_gpu, allocator) = with_allocator(any_device());
     let flag = D3D12_HEAP_FLAG_ALLOW_WRITE_WATCH;
-    let pool = PoolDesc { extra_heap_flags: D3D12_HEAP_FLAG_SHARED, ..Default::default() };
-    let pool = new_pool(&allocator, pool);
+    let pool =
+        new_pool(&allocator, PoolDesc { extra_heap_flags: D3D12_HEAP_FLAG_SHARED, ..Default::default() });
     let place =
         ResourceAllocationDesc { extra_required_heap_flags: D3D12_HEAP_FLAG_SHARED, ..in_pool(&pool) };
     let made = buffer(&allocator, &place, 1000);
@@ -175,13 +171,8 @@ fn what_the_heaps_of_a_pool_cannot_have_is_refused_with_its_field() {
 #[test]
 fn heap_size_and_counts_are_bounds() {
     let (gpu, allocator) = with_allocator(any_device());
-    let pool = PoolDesc {
-        heap_size: Some(mib(2)),
-        min_heap_count: 2,
-        max_heap_count: Some(3),
-        ..Default::default()
-    };
-    let pool = new_pool(&allocator, pool);
+    let pool =
+        new_pool(&allocator, PoolDesc { min_heap_count: 2, max_heap_count: Some(3), ..pool_of(mib(2)) });
     assert_eq!((pool.totals().heap_count, in_kib(&pool)), (2, 4 * 1024), "made with the pool");
     assert_usage(&gpu, mib(4));
     let fill = |count| (0..count).map(|_| buffer(&allocator, &in_pool(&pool), MIB)).collect::<Vec<_>>();
@@ -202,8 +193,7 @@ fn heap_size_and_counts_are_bounds() {
 #[test]
 fn heaps_of_another_size_do_not_count_for_the_minimum() {
     let (gpu, allocator) = with_allocator(any_device());
-    let pool = PoolDesc { heap_size: Some(mib(2)), min_heap_count: 2, ..Default::default() };
-    let pool = new_pool(&allocator, pool);
+    let pool = new_pool(&allocator, PoolDesc { min_heap_count: 2, ..pool_of(mib(2)) });
     let place = ResourceAllocationDesc { flags: OWN, ..in_pool(&pool) };
     for size in [64 * KIB, 5 * MIB] {
         let own = buffer(&allocator, &place, size);
@@ -219,13 +209,8 @@ fn heaps_of_another_size_do_not_count_for_the_minimum() {
 #[test]
 fn the_minimum_of_a_full_pool_makes_no_way_for_a_heap_of_another_size() {
     let (_gpu, allocator) = with_allocator(any_device());
-    let pool = PoolDesc {
-        heap_size: Some(mib(2)),
-        min_heap_count: 2,
-        max_heap_count: Some(3),
-        ..Default::default()
-    };
-    let pool = new_pool(&allocator, pool);
+    let pool =
+        new_pool(&allocator, PoolDesc { min_heap_count: 2, max_heap_count: Some(3), ..pool_of(mib(2)) });
     let place = ResourceAllocationDesc { flags: OWN, ..in_pool(&pool) };
     let own = buffer(&allocator, &place, 5 * MIB);
     let larger = buffer_desc(mib(6));
@@ -243,8 +228,7 @@ fn the_minimum_of_a_full_pool_makes_no_way_for_a_heap_of_another_size() {
 #[test]
 fn threads_that_release_heaps_at_the_same_time_leave_the_minimum() {
     let (_gpu, allocator) = with_allocator(open("discrete"));
-    let desc = PoolDesc { heap_size: Some(mib(1)), min_heap_count: 2, ..Default::default() };
-    let pool = new_pool(&allocator, desc);
+    let pool = new_pool(&allocator, PoolDesc { min_heap_count: 2, ..pool_of(mib(1)) });
     let barrier = Barrier::new(3);
     std::thread::scope(|threads| {
         let work = || {
@@ -267,7 +251,7 @@ fn a_pool_begins_with_all_its_heaps_or_not_at_all() {
     let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
     let allocator = allocator(&gpu, Default::default());
     faults.fail_nth(2);
-    let pool = PoolDesc { heap_size: Some(mib(1)), min_heap_count: 3, ..Default::default() };
+    let pool = PoolDesc { min_heap_count: 3, ..pool_of(mib(1)) };
     refused(allocator.create_pool(pool), Error::is_out_of_memory);
     assert_eq!((allocator.stats().reserved, usage(&gpu)), (ByteSize::ZERO, ByteSize::ZERO));
 }
@@ -308,8 +292,7 @@ fn contradicting_pools_are_refused_with_their_field() {
 fn min_alignment_is_every_allocations() {
     let (_gpu, allocator) = with_allocator(any_device());
     let alignment = Alignment::new(4096).expect("a power of two");
-    let pool = PoolDesc { min_alignment: alignment, ..Default::default() };
-    let pool = new_pool(&allocator, pool);
+    let pool = new_pool(&allocator, PoolDesc { min_alignment: alignment, ..Default::default() });
     let least = alignment.max(allocator.caps().buffer_alignment);
     let made = [1, 1, 5000].map(|size| buffer(&allocator, &in_pool(&pool), size));
     assert!(made.iter().all(|one| one.offset().is_aligned(alignment) && one.alignment() == least));
@@ -322,9 +305,8 @@ fn residency_priority_is_set_where_the_device_has_it() {
     let faults = Faults::new(None, E_FAIL);
     let desc = || PoolDesc {
         residency_priority: Some(D3D12_RESIDENCY_PRIORITY_HIGH),
-        heap_size: Some(mib(1)),
         min_heap_count: 2,
-        ..Default::default()
+        ..pool_of(mib(1))
     };
     let priorities = |device: &ID3D12Device, desc: PoolDesc| {
         let allocator =
@@ -348,18 +330,14 @@ fn residency_priority_is_set_where_the_device_has_it() {
 fn a_session_is_every_heaps() {
     let gpu = open("discrete");
     let faults = Faults::new(None, E_FAIL);
-    let desc = || PoolDesc {
-        protected_session: Some(Session::create()),
-        heap_size: Some(mib(1)),
-        min_heap_count: 1,
-        ..Default::default()
-    };
+    let desc =
+        || PoolDesc { protected_session: Some(Session::create()), min_heap_count: 1, ..pool_of(mib(1)) };
     inject(&gpu.device, &faults);
     let allocator = allocator(&gpu, Default::default());
     let pool = new_pool(&allocator, desc());
     let seen = faults.take_seen();
     assert!(seen.iter().any(|seen| matches!(seen, Seen::Heap { in_session: true, .. })), "{seen:?}");
-    assert_eq!(buffer(&allocator, &in_pool(&pool), 100).info().decision.placement, Placement::SharedHeap);
+    assert_eq!(placement(&buffer(&allocator, &in_pool(&pool), 100)), Placement::SharedHeap);
     drop(local(&allocator, 100));
     assert!(faults.take_seen().iter().any(|seen| matches!(seen, Seen::Heap { in_session: false, .. })));
     let old = inject_first(&gpu.device, &faults);
@@ -372,8 +350,7 @@ fn the_algorithm_is_the_pools() {
     let (_gpu, allocator) = with_allocator(open("discrete"));
     let offsets = |algorithm, heap_size, sizes: &[u64]| {
         let heap_size = Some(ByteSize::new(heap_size)).filter(|size| !size.is_zero());
-        let pool = PoolDesc { algorithm, heap_size, ..Default::default() };
-        let pool = new_pool(&allocator, pool);
+        let pool = new_pool(&allocator, PoolDesc { algorithm, heap_size, ..Default::default() });
         let held: Vec<_> = sizes.iter().map(|&size| buffer(&allocator, &in_pool(&pool), size)).collect();
         let offsets: Vec<_> = held.iter().map(|one| one.offset().get()).collect();
         let heaps = pool.totals().heap_count;
@@ -389,14 +366,12 @@ fn the_algorithm_is_the_pools() {
     assert_eq!(offsets(Slab, MIB, &sizes), (vec![0, 0, 256], 2));
     assert_eq!(offsets(SuballocationAlgorithm::Default, 4 * MIB, &[3 * MIB, MIB]), (vec![0, 3 * MIB], 1));
     // Without a heap size, linear heaps have their default size.
-    let pool = PoolDesc { algorithm: Linear, ..Default::default() };
-    let pool = new_pool(&allocator, pool);
+    let pool = new_pool(&allocator, PoolDesc { algorithm: Linear, ..Default::default() });
     drop(buffer(&allocator, &in_pool(&pool), 100));
     assert_eq!(heap_of(&buffer(&allocator, &in_pool(&pool), 100)).SizeInBytes, 64 * MIB);
     // An allocation larger than a buddy heap has its own heap.
-    let pool = PoolDesc { algorithm: BuddySystem, heap_size: Some(mib(1)), ..Default::default() };
-    let pool = new_pool(&allocator, pool);
-    assert_eq!(buffer(&allocator, &in_pool(&pool), 3 * MIB).info().decision.placement, Placement::OwnHeap);
+    let pool = new_pool(&allocator, PoolDesc { algorithm: BuddySystem, ..pool_of(mib(1)) });
+    assert_eq!(placement(&buffer(&allocator, &in_pool(&pool), 3 * MIB)), Placement::OwnHeap);
 }
 
 #[test]
@@ -409,23 +384,24 @@ fn a_pool_never_falls_back_to_committed() {
     faults.disarm();
     // Pools are exempt from this flag of the allocator.
     let committing = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_COMMITTED);
-    let pool = committing.create_pool(PoolDesc::default()).expect("sound");
-    assert_eq!(buffer(&committing, &in_pool(&pool), 100).info().decision.placement, Placement::SharedHeap);
+    let pool = new_pool(&committing, PoolDesc::default());
+    assert_eq!(placement(&buffer(&committing, &in_pool(&pool), 100)), Placement::SharedHeap);
 }
 
 #[test]
 fn committed_resources_are_like_the_pools_heaps_and_not_counted_with_them() {
     for (profile, resources) in [("discrete", ResourceKind::Any), ("heap-tier-1", ResourceKind::Textures)] {
         let (gpu, allocator) = with_allocator(open(profile));
-        let pool = PoolDesc {
-            custom_heap: Some((D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE, D3D12_MEMORY_POOL_L1)),
-            resources,
-            extra_heap_flags: D3D12_HEAP_FLAG_SHARED,
-            heap_size: Some(mib(1)),
-            max_heap_count: Some(1),
-            ..Default::default()
-        };
-        let pool = new_pool(&allocator, pool);
+        let pool = new_pool(
+            &allocator,
+            PoolDesc {
+                custom_heap: Some((D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE, D3D12_MEMORY_POOL_L1)),
+                resources,
+                extra_heap_flags: D3D12_HEAP_FLAG_SHARED,
+                max_heap_count: Some(1),
+                ..pool_of(mib(1))
+            },
+        );
         let committed = ResourceAllocationDesc { flags: COMMITTED, ..in_pool(&pool) };
         drop(create(&allocator, &committed, &target(256, 256, 4)));
         for flags in [COMMITTED, PREFER_COMMITTED] {
@@ -447,11 +423,11 @@ fn committed_resources_are_like_the_pools_heaps_and_not_counted_with_them() {
 fn a_pool_belongs_to_one_allocator() {
     let gpu = any_device();
     let [first, second] = [usual(&gpu), usual(&gpu)];
-    let pool = first.create_pool(PoolDesc { name: "theirs".into(), ..Default::default() }).expect("sound");
+    let pool = new_pool(&first, PoolDesc { name: "theirs".into(), ..Default::default() });
     let error = try_buffer(&second, &in_pool(&pool), 100).expect_err("another's pool");
     assert!(error.to_string().starts_with("ResourceAllocationDesc::pool"), "{error}");
     assert!(error.to_string().contains("theirs"), "{error}");
-    let nested = first.create_nested(Default::default()).expect("sound");
+    let nested = nested_in(&first, Default::default());
     assert!(try_buffer(&nested, &in_pool(&pool), 100).is_err(), "nor of a nested one");
     // The allocator may be dropped before the pool.
     drop((first, nested));
@@ -468,16 +444,9 @@ fn a_pool_may_be_of_custom_heaps() {
     };
     let pool = new_pool(&allocator, custom(D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE, D3D12_MEMORY_POOL_L0));
     assert_eq!(pool.heap_type(), HeapType::Upload, "the one most like it");
-    let desc = in_pool(&pool);
-    let buffer = buffer_desc(kib(4));
-    let mut buffer = allocator
-        .create_resource(&desc, &buffer, D3D12_RESOURCE_STATE_COPY_DEST, None)
-        .expect("custom heaps take every state");
-    let (mut properties, mut flags) = Default::default();
-    // SAFETY: the resource is live and both structures are writable.
-    unsafe { buffer.resource().GetHeapProperties(Some(&mut properties), Some(&mut flags)) }
-        .ok()
-        .expect("placed");
+    let desc = ResourceDesc::in_state(&buffer_desc(kib(4)), D3D12_RESOURCE_STATE_COPY_DEST);
+    let mut buffer = allocator.create(&in_pool(&pool), desc).expect("custom heaps take every state");
+    let (properties, _) = properties_of(&buffer);
     assert_eq!(properties.Type, D3D12_HEAP_TYPE_CUSTOM);
     buffer.map().expect("the CPU reaches it").write(0, b"bytes").expect("inside");
     fails(allocator.create_pool(custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L1)), "L1");

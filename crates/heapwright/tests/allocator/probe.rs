@@ -52,7 +52,7 @@ pub(crate) fn check(
             assert_eq!(probe.alignment, made.alignment());
             let after = allocator.stats();
             let created = after.heaps_created - before.heaps_created;
-            match (probe.memory, made.info().decision.placement) {
+            match (probe.memory, placement(&made)) {
                 (PredictedMemory::Held, _) => assert_eq!(created, 0, "{probe:?}"),
                 (PredictedMemory::NewHeap(size), Placement::Committed) => {
                     // Empty heaps may have made way.
@@ -133,7 +133,7 @@ fn a_probe_counts_no_unused_memory() {
         for refused in [NONE, OWN, COMMITTED] {
             let gpu = any_device();
             let limits = HeapLimits { default: Some(limit), upload: Some(limit), ..Default::default() };
-            let allocator = allocator(&gpu, ResourceAllocatorDesc { limits, ..Default::default() });
+            let allocator = allocator(&gpu, with_limits(limits));
             let create = |flags, size| {
                 check(&allocator, &place(heap_type, flags), &ResourceDesc::new(&buffer_desc(size)))
             };
@@ -153,8 +153,7 @@ fn a_probe_counts_no_unused_memory() {
 #[test]
 fn a_probe_does_not_count_the_empty_heaps_that_a_pool_keeps() {
     let gpu = any_device();
-    let limits = HeapLimits { default: Some(mib(4)), ..Default::default() };
-    let allocator = allocator(&gpu, with_limits(limits));
+    let allocator = allocator(&gpu, limited_to(mib(4)));
     let heap_size = Some(mib(3));
     let _pool = new_pool(&allocator, PoolDesc { heap_size, min_heap_count: 1, ..Default::default() });
     let create = |size| {

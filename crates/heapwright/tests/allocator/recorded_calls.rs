@@ -75,7 +75,7 @@ fn use_everything(gpu: &impl Opened, options: RecordOptions) {
     plain.create_resource(&Default::default(), &none, COMMON, None).expect_err("no size");
     drop(local(&nested, 1000));
     plain.probe(&Default::default(), buffer_of(1000)).expect("there is room");
-    let pool = plain.create_pool(PoolDesc::default()).expect("a pool");
+    let pool = new_pool(&plain, PoolDesc::default());
     pool.release_empty_heaps();
     drop(pool);
     let fence = fence_of(gpu.device());
@@ -93,7 +93,7 @@ fn use_everything(gpu: &impl Opened, options: RecordOptions) {
     heap.set_residency_priority(D3D12_RESIDENCY_PRIORITY_HIGH).expect("a priority");
     let list = ResidencyList::new();
     list.add(heap).expect("added");
-    submit(gpu, &manager, &[&list]);
+    submit(gpu, &manager, &list);
     manager.prefetch(&list).expect("resident");
     list.reset().expect("closed");
     list.open().expect("closed").add(heap).expect("added");
@@ -114,7 +114,13 @@ fn use_everything(gpu: &impl Opened, options: RecordOptions) {
 }
 
 /// Numbers of events, by name and phase.
-fn counts(file: &Path) -> HashMap<(String, String), usize> {
+type Counts = HashMap<(String, String), usize>;
+
+fn count(counts: &Counts, name: &str, phase: &str) -> usize {
+    counts.get(&(name.to_owned(), phase.to_owned())).copied().unwrap_or_default()
+}
+
+fn counts(file: &Path) -> Counts {
     let root: Value = serde_json::from_slice(&std::fs::read(file).expect("written")).expect("JSON");
     let mut counts = HashMap::new();
     for event in root["traceEvents"].as_array().expect("events") {
@@ -154,7 +160,7 @@ fn move_and_plan(gpu: &impl Opened, options: RecordOptions) {
 
     // Two heaps, each half full.
     let (size, alignment) = (kib(256), Alignment::new(64 << 10).expect("a power of two"));
-    let pool = || new_pool(&allocator, PoolDesc { heap_size: Some(kib(512)), ..Default::default() });
+    let pool = || new_pool(&allocator, pool_of(kib(512)));
     let budget = without_time_limit();
     let resources = pool();
     let mut buffers: Vec<_> = (0..4).map(|_| buffer(&allocator, &in_pool(&resources), size.get())).collect();
@@ -202,9 +208,7 @@ fn each_call_is_recorded_by_its_flags() {
         let file = folder.path().join(format!("{}.json", flags.bits()));
         use_everything(&open("discrete"), record_options(&file, flags));
         let counts = check_calls(&file, flags, &CALLS);
-        let count = |name: &str, phase: &str| {
-            counts.get(&(name.to_owned(), phase.to_owned())).copied().unwrap_or_default()
-        };
+        let count = |name, phase| count(&counts, name, phase);
         let has = |flag| flags.contains(flag);
         let (objects, calls, timings) =
             (has(RecordFlags::API_OBJECTS), has(RecordFlags::API_CALLS), has(RecordFlags::API_TIMINGS));
@@ -227,24 +231,18 @@ fn each_call_is_recorded_by_its_flags() {
         let file = folder.path().join(format!("others-{}.json", flags.bits()));
         move_and_plan(&open("discrete"), record_options(&file, flags));
         let counts = check_calls(&file, flags, &OTHER_CALLS);
-        let contents = counts.get(&("ResourceAllocation.RecordContents".to_owned(), "i".to_owned()));
-        assert_eq!(contents, has(RecordFlags::CAPTURE).then_some(&1), "{flags:?}");
+        let contents = self::count(&counts, "ResourceAllocation.RecordContents", "i");
+        assert_eq!(contents, usize::from(has(RecordFlags::CAPTURE)), "{flags:?}");
     }
 }
 
 /// Checks that a trace with some flags has the calls of a table and no others, and returns the numbers of its events.
-fn check_calls(
-    file: &Path,
-    flags: RecordFlags,
-    table: &[(&str, usize, usize)],
-) -> HashMap<(String, String), usize> {
+fn check_calls(file: &Path, flags: RecordFlags, table: &[(&str, usize, usize)]) -> Counts {
     let counts = counts(file);
     let (calls, timings) = (flags.contains(RecordFlags::API_CALLS), flags.contains(RecordFlags::API_TIMINGS));
     for &(name, instants, durations) in table {
-        let count =
-            |phase: &str| counts.get(&(name.to_owned(), phase.to_owned())).copied().unwrap_or_default();
         let expected = (if calls { instants } else { 0 }, if timings { durations } else { 0 });
-        assert_eq!((count("i"), count("X")), expected, "{name} with {flags:?}");
+        assert_eq!((count(&counts, name, "i"), count(&counts, name, "X")), expected, "{name} with {flags:?}");
     }
     for (name, phase) in counts.keys().filter(|(_, phase)| matches!(&**phase, "i" | "X")) {
         let others = [
@@ -265,7 +263,7 @@ fn check_calls(
 fn a_recording_of_the_process_has_the_instances_of_its_device() {
     let folder = tempfile::tempdir().expect("a folder");
     let (gpu, other) = (open("discrete"), open("discrete"));
-    let count = |name: &str, scope, of: &dyn Fn(&Path)| {
+    let recorded = |name: &str, scope, of: &dyn Fn(&Path)| {
         let file = folder.path().join(name);
         let options = RecordOptions { scope, ..record_options(&file, RecordFlags::API_OBJECTS) };
         let before = usual(&gpu);
@@ -273,44 +271,35 @@ fn a_recording_of_the_process_has_the_instances_of_its_device() {
         of(&file);
         drop(named);
         drop((usual(&gpu), before));
-        counts(&file)[&("IResourceAllocator".to_owned(), "N".to_owned())]
+        count(&counts(&file), "IResourceAllocator", "N")
     };
-    assert_eq!(count("none.json", RecordScope::PerProcess, &|_| ()), 1);
-    assert_eq!(count("one.json", RecordScope::PerProcess, &|_| drop(usual(&gpu))), 2);
-    assert_eq!(count("other.json", RecordScope::PerProcess, &|_| drop(usual(&other))), 1);
-    assert_eq!(count("instance.json", RecordScope::PerInstance, &|_| drop(usual(&gpu))), 1);
+    assert_eq!(recorded("none.json", RecordScope::PerProcess, &|_| ()), 1);
+    assert_eq!(recorded("one.json", RecordScope::PerProcess, &|_| drop(usual(&gpu))), 2);
+    assert_eq!(recorded("other.json", RecordScope::PerProcess, &|_| drop(usual(&other))), 1);
+    assert_eq!(recorded("instance.json", RecordScope::PerInstance, &|_| drop(usual(&gpu))), 1);
     // Who has no flags and names itself alone wants no recording.
     let alone = || ResourceAllocatorDesc {
         record_options: RecordOptions { scope: RecordScope::PerInstance, ..Default::default() },
         ..Default::default()
     };
-    assert_eq!(count("alone.json", RecordScope::PerProcess, &|_| drop(allocator(&gpu, alone()))), 1);
+    assert_eq!(recorded("alone.json", RecordScope::PerProcess, &|_| drop(allocator(&gpu, alone()))), 1);
     // Its own file comes first.
     let own = |file: &Path| {
         let options = record_options(&file.with_extension("own.json"), RecordFlags::API_OBJECTS);
         drop(allocator(&gpu, ResourceAllocatorDesc { record_options: options, ..Default::default() }));
     };
-    assert_eq!(count("two.json", RecordScope::PerProcess, &own), 1);
+    assert_eq!(recorded("two.json", RecordScope::PerProcess, &own), 1);
 }
 
-/// Executes an empty command list for each residency list.
-fn submit(gpu: &impl Opened, manager: &ResidencyManager, lists: &[&ResidencyList]) {
-    let device = gpu.device();
+/// Executes an empty command list with a residency list.
+fn submit(gpu: &impl Opened, manager: &ResidencyManager, list: &ResidencyList) {
     let direct = D3D12_COMMAND_LIST_TYPE_DIRECT;
-    // SAFETY: a live device, and closed lists that use nothing.
+    let (queue, fence) = (queue_of(gpu.device(), direct), fence_of(gpu.device()));
+    let (_commands, empty) = list_of(gpu.device(), direct);
+    // SAFETY: live objects, and a closed list that uses nothing.
     unsafe {
-        let queue = queue_of(device, direct);
-        let recorded: Vec<ID3D12CommandList> = lists
-            .iter()
-            .map(|_| {
-                let (_commands, list) = list_of(device, direct);
-                list.Close().ok().expect("closed");
-                list.cast().expect("a command list")
-            })
-            .collect();
-        let pairs: Vec<_> = recorded.iter().zip(lists.iter().copied()).collect();
-        manager.execute_command_lists(&queue, &pairs).expect("executed");
-        let fence: ID3D12Fence = device.CreateFence(0, D3D12_FENCE_FLAG_NONE).expect("a fence");
+        empty.Close().ok().expect("closed");
+        manager.execute_command_lists(&queue, &[(&empty.into(), list)]).expect("executed");
         queue.Signal(&fence, 1).ok().expect("signalled");
         wait_until(|| fence.GetCompletedValue() >= 1);
     }

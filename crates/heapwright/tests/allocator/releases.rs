@@ -32,9 +32,9 @@ fn a_heap_that_becomes_empty_in_another_threads_release_is_released_too() {
     ];
     for (pass, is_nested) in passes.into_iter().flat_map(|pass| [false, true].map(|nested| (pass, nested))) {
         let gpu = open("discrete");
-        let desc = ResourceAllocatorDesc { empty_heap_policy: LeastMemory, ..Default::default() };
+        let desc = of_policy(LeastMemory);
         let parent = allocator(&gpu, desc.clone());
-        let nested = parent.create_nested(desc).expect("it can be nested");
+        let nested = nested_in(&parent, desc);
         let (begins, begun) = channel();
         let (end, ends) = channel();
         let state = Pause { begins, ends: Mutex::new(ends) };

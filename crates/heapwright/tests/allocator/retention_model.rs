@@ -83,14 +83,10 @@ impl World {
 
     fn create(&self, at: Place, bytes: u64) -> ResourceAllocation {
         let desc = buffer_of(bytes);
-        let in_pool = ResourceAllocationDesc { pool: Some(&self.pool), ..Default::default() };
         match at {
             Place::Of(of, heap_type) => create(&self.allocators[of], &place(heap_type, NONE), &desc),
-            Place::Pool => create(&self.allocators[0], &in_pool, &desc),
-            Place::Part(heap_type) => {
-                let within = WITHIN;
-                create(&self.allocators[0], &place(heap_type, within), &desc)
-            }
+            Place::Pool => create(&self.allocators[0], &in_pool(&self.pool), &desc),
+            Place::Part(heap_type) => create(&self.allocators[0], &place(heap_type, WITHIN), &desc),
         }
     }
 
@@ -160,12 +156,9 @@ proptest! {
         wait(&mut world, how, operations, frames, seconds);
         // The heaps of the buffers by which the operations were counted.
         let of_wait = if how == 0 { held_in(&world.allocators[0], HeapType::Upload) } else { ByteSize::ZERO };
-        let rest = if how == 0 {
-            // Nested allocators look at their heaps when they are called or told of frames and time.
-            world.allocators[0].reserved().saturating_sub(of_wait)
-        } else {
-            world.held()
-        };
+        // Nested allocators look at their heaps when they are called or told of frames and time.
+        let held = if how == 0 { world.allocators[0].reserved() } else { world.held() };
+        let rest = held.saturating_sub(of_wait);
         prop_assert_eq!(rest, ByteSize::ZERO, "{:?}, {}", policy, how);
         world.audit();
     }

@@ -93,24 +93,22 @@ fn unusual_decisions_are_counted_with_their_reasons() {
         };
         buffer(&allocator, &place, size)
     };
-    let none = NONE;
     let mut made = vec![
-        make(none, 0, 100),
-        make(none, 0, 3 * MIB),
+        make(NONE, 0, 100),
+        make(NONE, 0, 3 * MIB),
         make(OWN, 0, 100),
         make(COMMITTED, 0, 100),
-        make(none, D3D12_HEAP_FLAG_SHARED, 100),
+        make(NONE, D3D12_HEAP_FLAG_SHARED, 100),
     ];
     faults.fail_all();
-    made.push(make(none, 0, 2 * MIB));
-    let decision = |placement, reason| PlacementDecision { placement, reason };
+    made.push(make(NONE, 0, 2 * MIB));
     let expected = [
-        decision(Placement::SharedHeap, PlacementReason::Usual),
-        decision(Placement::OwnHeap, PlacementReason::TooLargeToShare),
-        decision(Placement::OwnHeap, PlacementReason::AllocationFlag),
-        decision(Placement::Committed, PlacementReason::AllocationFlag),
-        decision(Placement::Committed, PlacementReason::ExtraHeapFlags),
-        decision(Placement::Committed, PlacementReason::OutOfMemory),
+        decided(Placement::SharedHeap, PlacementReason::Usual),
+        decided(Placement::OwnHeap, PlacementReason::TooLargeToShare),
+        decided(Placement::OwnHeap, PlacementReason::AllocationFlag),
+        decided(Placement::Committed, PlacementReason::AllocationFlag),
+        decided(Placement::Committed, PlacementReason::ExtraHeapFlags),
+        decided(Placement::Committed, PlacementReason::OutOfMemory),
     ];
     assert_eq!(made.iter().map(|one| one.info().decision).collect::<Vec<_>>(), expected);
     let counted = allocator.report().decisions.into_iter();
@@ -153,11 +151,7 @@ fn heaps_go_back_by_bytes_whole_ones_and_no_more_than_needed() {
 fn a_heap_with_nothing_but_an_unused_backing_buffer_is_free() {
     let (gpu, allocator) = with_allocator(any_device());
     let within = place(HeapType::Upload, WITHIN);
-    let desc = buffer_of(1000);
-    let part = || {
-        let state = D3D12_RESOURCE_STATE_GENERIC_READ;
-        allocator.create_resource(&within, &desc, state, None).expect("there is room")
-    };
+    let part = || buffer(&allocator, &within, 1000);
     let one = part();
     let stats = allocator.stats();
     assert_eq!((stats.used_heap_count, stats.empty_heap_count), (1, 0), "{stats:?}");
@@ -188,13 +182,7 @@ fn a_heap_with_nothing_but_unused_slabs_and_buffers_is_empty() {
     for algorithm in ALGORITHMS {
         let desc = keeping_empty_heaps(with_algorithm(algorithm));
         let allocator = allocator(&open("discrete"), desc);
-        let part = |bytes| {
-            let desc = buffer_of(bytes);
-            let state = D3D12_RESOURCE_STATE_GENERIC_READ;
-            allocator
-                .create_resource(&place(HeapType::Upload, WITHIN), &desc, state, None)
-                .expect("there is room")
-        };
+        let part = |bytes| buffer(&allocator, &place(HeapType::Upload, WITHIN), bytes);
         let upload = in_upload();
         // While one is live, unused slabs of other sizes are kept in the same thread's lane.
         let held = [buffer(&allocator, &in_upload(), 3000), part(20_000)];
@@ -216,8 +204,7 @@ fn a_heap_with_nothing_but_unused_slabs_and_buffers_is_empty() {
 
 #[test]
 fn the_message_of_a_shortage_tells_what_is_held_when_it_is_read() {
-    let limits = HeapLimits { default: Some(mib(8)), ..Default::default() };
-    let allocator = allocator(&open("discrete"), with_limits(limits));
+    let allocator = allocator(&open("discrete"), limited_to(mib(8)));
     let held = local(&allocator, 8 * MIB);
     let error = refused(try_buffer(&allocator, &Default::default(), MIB), Error::is_over_budget);
     assert!(error.to_string().contains("(8.00 MiB used of 8.00 MiB reserved)"), "{error}");
@@ -236,12 +223,12 @@ fn pools_are_counted_while_they_exist() {
     let (gpu, allocator) = with_allocator(open("discrete"));
     let empty = allocator.stats();
     let mut pools = Vec::new();
-    let desc = PoolDesc { heap_size: Some(kib(64)), min_heap_count: 1, ..Default::default() };
+    let desc = PoolDesc { min_heap_count: 1, ..pool_of(kib(64)) };
     pools.extend((0..3000).map(|_| new_pool(&allocator, desc.clone())));
     let stats = allocator.stats();
     assert_eq!((stats.heap_count, stats.empty_heap_count), (3000, 3000));
     assert_eq!((stats.reserved, stats.free_heap_usage), (usage(&gpu), usage(&gpu)));
-    let place = ResourceAllocationDesc { pool: Some(&pools[1234]), ..Default::default() };
+    let place = in_pool(&pools[1234]);
     let held = buffer(&allocator, &place, 1000);
     let changed = allocator.stats();
     assert_eq!((changed.allocation_count, changed.used, changed.empty_heap_count), (1, held.size(), 2999));
@@ -314,11 +301,7 @@ proptest::proptest! {
                 }
                 PoolStep::Create { pool, size, own } => {
                     let pool = if pools.is_empty() { None } else { Some(&pools[pool % pools.len()]) };
-                    let flags = if own {
-                        OWN
-                    } else {
-                        NONE
-                    };
+                    let flags = if own { OWN } else { NONE };
                     let place = ResourceAllocationDesc { pool, flags, ..Default::default() };
                     live.extend(try_buffer(&allocator, &place, size).ok());
                 }

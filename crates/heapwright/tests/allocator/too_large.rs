@@ -31,20 +31,14 @@ fn a_buffer_that_no_memory_could_hold_is_out_of_memory() {
     for profile in HostProfile::all() {
         let gpu = Instance::open(profile).expect("a fresh instance");
         let adapter = profile.has_adapter.then_some(&gpu.adapter);
-        let desc = |suballocation_algorithm, flags| ResourceAllocatorDesc {
-            suballocation_algorithm,
-            flags,
-            ..Default::default()
-        };
-        let none = ResourceAllocatorFlags::empty();
         for desc in [
-            desc(SuballocationAlgorithm::Default, none),
-            desc(SuballocationAlgorithm::Default, ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT),
-            desc(SuballocationAlgorithm::Default, ResourceAllocatorFlags::ALWAYS_COMMITTED),
-            desc(SuballocationAlgorithm::Default, ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY),
-            desc(Slab, none),
-            desc(BuddySystem, none),
-            desc(Dedicated, none),
+            ResourceAllocatorDesc::default(),
+            flagged(ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT),
+            flagged(ResourceAllocatorFlags::ALWAYS_COMMITTED),
+            flagged(ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY),
+            with_algorithm(Slab),
+            with_algorithm(BuddySystem),
+            with_algorithm(Dedicated),
         ] {
             let allocator = ResourceAllocator::new(&gpu.device, adapter, desc).expect("sound");
             let pool = new_pool(&allocator, PoolDesc::default());
@@ -98,11 +92,10 @@ fn a_texture_that_no_memory_could_hold_is_out_of_memory() {
         ..texture(16_384, 16_384)
     };
     for profile in HostProfile::all() {
-        for flags in [ResourceAllocatorFlags::empty(), ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT] {
+        for flags in [NO_FLAGS, ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT] {
             let gpu = Instance::open(profile).expect("a fresh instance");
             let adapter = profile.has_adapter.then_some(&gpu.adapter);
-            let desc = flagged(flags);
-            let allocator = ResourceAllocator::new(&gpu.device, adapter, desc).expect("sound");
+            let allocator = ResourceAllocator::new(&gpu.device, adapter, flagged(flags)).expect("sound");
             for desc in [
                 large,
                 D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, ..large },

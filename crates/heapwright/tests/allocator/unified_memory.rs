@@ -111,27 +111,16 @@ proptest! {
 #[test]
 fn what_a_device_does_not_create_there_gets_the_heap_type_that_was_asked_for() {
     let gpu = open("cache-coherent-uma");
-    let depth = D3D12_RESOURCE_DESC {
-        Format: DXGI_FORMAT_D32_FLOAT,
-        Flags: D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
-        ..texture(64, 64)
-    };
+    let depth = depth_buffer(64, 64);
     for hresult in [E_NOTIMPL, E_INVALIDARG] {
         for flags in [NONE, OWN, COMMITTED] {
             let faults = Faults::new(Some(Call::CreateFence), hresult);
             inject_first(&gpu.device, &faults);
-            let desc = ResourceAllocatorDesc {
-                flags: ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY,
-                ..Default::default()
-            };
-            let allocator = allocator(&gpu, desc);
+            let allocator = unified(&gpu, HeapLimits::default());
             faults.refuse_in_custom(D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL);
             let create = |heap_type: Option<HeapType>, desc: &D3D12_RESOURCE_DESC, state| {
-                let place = ResourceAllocationDesc {
-                    flags,
-                    heap_type: heap_type.map(Into::into),
-                    ..Default::default()
-                };
+                let heap_type = heap_type.map(Into::into);
+                let place = ResourceAllocationDesc { flags, heap_type, ..Default::default() };
                 allocator.create_resource(&place, desc, state, None)
             };
             let write = D3D12_RESOURCE_STATE_DEPTH_WRITE;
@@ -156,11 +145,9 @@ fn what_a_device_does_not_create_there_gets_the_heap_type_that_was_asked_for() {
     }
     // A resource that no heap type accepts stays an error.
     let allocator = unified(&gpu, HeapLimits::default());
-    let place = place(HeapType::Default, NONE);
-    refused(
-        allocator.create_resource(&place, &texture(64, 64), D3D12_RESOURCE_STATE_DEPTH_WRITE, None),
-        Error::is_invalid_argument,
-    );
+    let state = D3D12_RESOURCE_STATE_DEPTH_WRITE;
+    let made = allocator.create_resource(&in_default(), &texture(64, 64), state, None);
+    refused(made, Error::is_invalid_argument);
 }
 
 #[test]
@@ -195,20 +182,16 @@ fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
     }
     // The CPU reads the copied bytes, in a part of a buffer as well.
     let allocator = unified(&gpu, HeapLimits::default());
-    let inferred = ResourceAllocationDesc { flags: WITHIN, ..Default::default() };
-    let desc = buffer_of(100);
-    let mut part = allocator
-        .create_resource(&inferred, &desc, D3D12_RESOURCE_STATE_COPY_DEST, None)
-        .expect("there is memory");
+    let create = |place: &_| {
+        let state = D3D12_RESOURCE_STATE_COPY_DEST;
+        allocator.create_resource(place, &buffer_of(100), state, None).expect("there is memory")
+    };
+    let mut part = create(&ResourceAllocationDesc { flags: WITHIN, ..Default::default() });
     assert_eq!(placement(&part), Placement::WithinResource);
     part.map().expect("the CPU reaches it").write(0, &[7; 100]).expect("inside");
     // A request for READBACK, or for heaps that keep their type, gets that type.
     let attribute = ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS;
-    let kept = [in_readback(), ResourceAllocationDesc { flags: attribute, ..Default::default() }];
-    for place in kept {
-        let made = allocator
-            .create_resource(&place, &desc, D3D12_RESOURCE_STATE_COPY_DEST, None)
-            .expect("there is memory");
-        assert_eq!(properties_of(&made).0.Type, D3D12_HEAP_TYPE_READBACK);
+    for place in [in_readback(), ResourceAllocationDesc { flags: attribute, ..Default::default() }] {
+        assert_eq!(properties_of(&create(&place)).0.Type, D3D12_HEAP_TYPE_READBACK);
     }
 }

@@ -1,7 +1,7 @@
 //! Defragments thousands of resources, most of which were freed, and checks the number of steps and the memory
 //! held in the end. Core's test of the same name has more of them, without a device.
 
-use super::scene::{Scene, any_texture, small_buffer};
+use super::scene::Scene;
 use crate::gpu::*;
 
 /// A time budget that is never used up, so that the number of steps depends on moves and bytes alone.
@@ -10,19 +10,14 @@ const ENOUGH: Duration = Duration::from_secs(3600);
 fn scene(profile: &str, buffers: u32, textures: u32) -> Scene {
     let mut random = fastrand::Rng::with_seed(0x1234_5678_9abc_def1);
     let mut scene = Scene::open(profile);
-    for _ in 0..buffers {
-        scene.create(&small_buffer(&mut random));
-    }
-    for _ in 0..textures {
-        scene.create(&any_texture(&mut random));
-    }
+    scene.populate(buffers, textures, &mut random);
     scene.thin_out(&mut random);
     scene
 }
 
 fn converges(name: &str, mut scene: Scene, budget: DefragmentationBudget, latency: usize, most_steps: u64) {
     let survivors = scene.things.len();
-    let mut run = scene.allocator.defragment(DefragmentationDesc::default()).expect("heaps to defragment");
+    let mut run = scene.run();
     let figures = scene.defragment(&mut run, budget, latency, most_steps);
     let progress = run.progress();
     assert_eq!(progress.moves, figures.moves);
@@ -72,10 +67,8 @@ fn a_process_beyond_its_budget_creates_no_heap_to_empty_others() {
         let taken = left.saturating_add(scene.allocator.reserved());
         let committed = place(HeapType::Default, COMMITTED);
         let held = is_beyond_budget.then(|| buffer(&other, &committed, taken.get()));
-        let mut run =
-            scene.allocator.defragment(DefragmentationDesc::default()).expect("heaps to defragment");
-        let usual = DefragmentationBudget { time: ENOUGH, ..Default::default() };
-        let figures = scene.defragment(&mut run, usual, 0, 1000);
+        let mut run = scene.run();
+        let figures = scene.defragment(&mut run, without_time_limit(), 0, 1000);
         assert!(figures.after < figures.before, "{figures:?}");
         let progress = run.progress();
         scene.end((held, run));

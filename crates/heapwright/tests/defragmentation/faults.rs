@@ -25,12 +25,11 @@ fn scene(faults: &Arc<Faults>) -> Scene {
 /// Runs to the end and abandons moves that the device refuses. Returns the numbers of refused and of
 /// completed moves.
 fn defragment(scene: &mut Scene) -> (u64, u64) {
-    let mut run = scene.allocator.defragment(DefragmentationDesc::default()).expect("sound");
-    let budget = without_time_limit();
+    let mut run = scene.run();
     let mut refused = 0;
     for steps in 0.. {
         assert!(steps < 1000, "it does not end: {run:?}");
-        let step = run.step(budget);
+        let step = run.step(without_time_limit());
         let mut moves = Vec::new();
         for mut planned in step.moves {
             let thing = &scene.things[&planned.user_data()];

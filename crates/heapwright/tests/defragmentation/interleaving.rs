@@ -90,8 +90,8 @@ impl Owner {
         // Time stands still, so that no thread which releases by time holds the allocator when its last handle is
         // dropped.
         scene.allocator.on_time(Duration::ZERO);
-        let pool = PoolDesc { heap_size: Some(mib(2)), min_heap_count: 1, ..Default::default() };
-        let pool = scene.allocator.create_pool(pool).expect("sound");
+        let pool = PoolDesc { min_heap_count: 1, ..pool_of(mib(2)) };
+        let pool = new_pool(&scene.allocator, pool);
         let fence = fence_of(&scene.instance.device);
         let (runs, moves, signalled, uploads) = (Vec::new(), Vec::new(), 0, Vec::new());
         Self { scene, pool, runs, moves, fence, signalled, uploads }
@@ -114,9 +114,7 @@ impl Owner {
                 self.scene.create(&desc);
             }
             Call::CreatePooled(size) => {
-                let place = ResourceAllocationDesc { pool: Some(&self.pool), ..Default::default() };
-                let desc = buffer_of(size);
-                self.scene.try_create(&place, &desc).expect("there is room");
+                self.scene.try_create(&in_pool(&self.pool), &buffer_of(size)).expect("there is room");
             }
             Call::CreateUpload { size, within } => self.create_upload(size, within),
             Call::Drop(index) => {
@@ -139,7 +137,7 @@ impl Owner {
             }
             Call::Signal => {
                 self.signalled += 1;
-                unsafe { self.fence.Signal(self.signalled) }.ok().expect("signalled");
+                signal(&self.fence, self.signalled);
                 self.scene.allocator.collect();
             }
             Call::Rename(index) => {
@@ -216,14 +214,10 @@ impl Owner {
     }
 
     fn create_upload(&mut self, size: u64, within: bool) {
-        let mut place = in_upload();
-        if within {
-            place.flags = WITHIN;
-        }
         let key = self.scene.next_key();
-        place.user_data = key;
-        let (desc, state) = (buffer_of(size), D3D12_RESOURCE_STATE_GENERIC_READ);
-        let mut made = self.scene.allocator.create_resource(&place, &desc, state, None).expect("room");
+        let place = place(HeapType::Upload, if within { WITHIN } else { NONE });
+        let place = ResourceAllocationDesc { user_data: key, ..place };
+        let mut made = buffer(&self.scene.allocator, &place, size);
         let bytes = bytes_of(key, usize::try_from(size).expect("small"));
         made.map().expect("mappable").write(0, &bytes).expect("inside");
         self.scene.things.insert(key, made);
@@ -239,17 +233,11 @@ impl Owner {
             return;
         }
         let is_upload = thing.heap_type() == HeapType::Upload;
-        let state = if is_upload { D3D12_RESOURCE_STATE_GENERIC_READ } else { D3D12_RESOURCE_STATE_COMMON };
-        let target = planned.create_resource(thing, InitialState::State(state), None, &[]).expect("created");
+        let target = planned.create_resource(thing, InitialState::default(), None, &[]).expect("created");
         if is_upload {
-            let width = usize::try_from(unsafe { target.GetDesc() }.Width).expect("small");
-            let mut start = std::ptr::null_mut();
-            unsafe {
-                target.Map(0, None, &mut start).ok().expect("mapped");
-                let bytes = bytes_of(thing.user_data(), width);
-                start.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), width);
-                target.Unmap(0, None);
-            }
+            let bytes = mapped(target);
+            bytes.copy_from_slice(&bytes_of(thing.user_data(), bytes.len()));
+            unsafe { target.Unmap(0, None) };
         } else {
             self.scene.gpu.copy(target, thing.resource());
             self.scene.gpu.run();
@@ -286,7 +274,7 @@ enum End {
 }
 
 fn run(calls: Vec<Call>, uma: bool, listed: bool, end: End) {
-    let flags = if listed { ResourceAllocatorFlags::NEVER_LEAK } else { ResourceAllocatorFlags::default() };
+    let flags = if listed { ResourceAllocatorFlags::NEVER_LEAK } else { NO_FLAGS };
     let mut owner = Owner::new(if uma { "uma" } else { "discrete" }, flags);
     for call in calls {
         owner.call(call);
@@ -294,7 +282,7 @@ fn run(calls: Vec<Call>, uma: bool, listed: bool, end: End) {
     }
     owner.check_contents();
     owner.signalled += 1;
-    unsafe { owner.fence.Signal(owner.signalled) }.ok().expect("signalled");
+    signal(&owner.fence, owner.signalled);
     owner.scene.allocator.collect();
     let Owner { mut scene, pool, runs, moves, .. } = owner;
     match end {

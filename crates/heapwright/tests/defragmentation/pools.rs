@@ -112,7 +112,7 @@ fn the_allocators_own_heaps_are_defragmented_without_its_pools() {
 fn heaps_of_another_algorithm_and_pools_of_another_allocator_are_refused() {
     let scene = Scene::open("discrete");
     for algorithm in [Linear, BuddySystem, Slab, Dedicated] {
-        let pool = scene.allocator.create_pool(PoolDesc { algorithm, ..Default::default() }).expect("sound");
+        let pool = new_pool(&scene.allocator, PoolDesc { algorithm, ..Default::default() });
         fails(
             scene.allocator.defragment(DefragmentationDesc { pool: Some(&pool) }),
             "algorithm other than Default",

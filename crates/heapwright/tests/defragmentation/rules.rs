@@ -17,10 +17,6 @@ fn thin(desc: ResourceAllocatorDesc) -> Scene {
     scene
 }
 
-fn run_of(scene: &Scene) -> Defragmentation {
-    scene.allocator.defragment(DefragmentationDesc::default()).expect("heaps to defragment")
-}
-
 /// Returns the moves of the first step that has any.
 fn some_moves(run: &mut Defragmentation) -> Vec<Move> {
     for _ in 0..100 {
@@ -32,10 +28,23 @@ fn some_moves(run: &mut Defragmentation) -> Vec<Move> {
     panic!("nothing moves: {run:?}")
 }
 
+/// Begins a run, and returns the moves of its first step that has any.
+fn moving(desc: ResourceAllocatorDesc) -> (Scene, Defragmentation, Vec<Move>) {
+    let scene = thin(desc);
+    let mut run = scene.run();
+    let moves = some_moves(&mut run);
+    (scene, run, moves)
+}
+
 fn finish(scene: &mut Scene, mut run: Defragmentation) {
     scene.defragment(&mut run, BUDGET, 0, 1000);
     scene.check_contents();
     scene.check_places([]);
+}
+
+fn finish_and_end(mut scene: Scene, run: Defragmentation) {
+    finish(&mut scene, run);
+    scene.end(());
 }
 
 #[test]
@@ -49,7 +58,7 @@ fn moves_runs_and_steps_go_from_thread_to_thread() {
 #[test]
 fn a_step_without_a_budget_plans_nothing() {
     let mut scene = thin(Default::default());
-    let mut run = run_of(&scene);
+    let mut run = scene.run();
     for budget in [
         DefragmentationBudget { moves: 0, ..BUDGET },
         DefragmentationBudget { time: Duration::ZERO, ..BUDGET },
@@ -73,14 +82,13 @@ fn a_step_without_a_budget_plans_nothing() {
         steps += 1;
         assert!(steps < 100);
     }
-    finish(&mut scene, run);
-    scene.end(());
+    finish_and_end(scene, run);
 }
 
 #[test]
 fn another_allocation_is_refused_and_the_move_abandoned() {
     let mut scene = thin(Default::default());
-    let mut run = run_of(&scene);
+    let mut run = scene.run();
     let used = scene.allocator.stats().used;
     let mut moves = some_moves(&mut run);
     let mut planned = moves.pop().expect("there are some");
@@ -104,16 +112,13 @@ fn another_allocation_is_refused_and_the_move_abandoned() {
     drop(moves);
     assert_eq!(scene.allocator.stats().used, used, "all places are free again");
     scene.allocator.audit().expect("consistent");
-    finish(&mut scene, run);
-    scene.end(());
+    finish_and_end(scene, run);
 }
 
 /// What `GetDesc` does not return is passed to the device: a buffer can have neither of these.
 #[test]
 fn a_clear_value_and_castable_formats_are_passed_on() {
-    let mut scene = thin(Default::default());
-    let mut run = run_of(&scene);
-    let mut moves = some_moves(&mut run);
+    let (scene, run, mut moves) = moving(Default::default());
     let planned = &mut moves[0];
     let thing = &scene.things[&planned.user_data()];
     let format = DXGI_FORMAT_R8G8B8A8_UNORM;
@@ -126,28 +131,23 @@ fn a_clear_value_and_castable_formats_are_passed_on() {
     }
     planned.create_resource(thing, layout, None, &[]).expect("the layout of a buffer");
     drop(moves);
-    finish(&mut scene, run);
-    scene.end(());
+    finish_and_end(scene, run);
 }
 
 #[test]
 fn a_mapping_is_of_the_resource_that_a_move_ended_with() {
     let scene = Scene::with("discrete", Default::default());
     let upload = |key| ResourceAllocationDesc { user_data: key, ..in_upload() };
-    let desc = buffer_desc(kib(64));
-    let state = D3D12_RESOURCE_STATE_GENERIC_READ;
-    let mut things: Vec<_> = (0..400)
-        .map(|key| scene.allocator.create_resource(&upload(key), &desc, state, None).expect("there is room"))
-        .collect();
+    let mut things: Vec<_> = (0..400).map(|key| buffer(&scene.allocator, &upload(key), 64 * KIB)).collect();
     things.retain(|thing| thing.user_data() % 4 == 0);
-    let mut run = run_of(&scene);
+    let mut run = scene.run();
     let mut moves = some_moves(&mut run);
     let mut planned = moves.swap_remove(0);
     let key = planned.user_data();
     let thing = things.iter_mut().find(|thing| thing.user_data() == key).expect("it lives");
     thing.keep_mapped().expect("mapped");
     thing.map().expect("mapped").write(0, &[1]).expect("inside");
-    planned.create_resource(thing, InitialState::State(state), None, &[]).expect("created");
+    planned.create_resource(thing, InitialState::default(), None, &[]).expect("created");
     planned.complete(thing).expect("it is the one");
     // The resource is mapped at its present place, and stays mapped.
     thing.map().expect("mapped").write(0, &[2]).expect("inside");
@@ -174,7 +174,7 @@ fn names_numbers_and_the_list_of_the_living_follow_a_move() {
     };
     let listed = in_order(&scene.allocator);
     assert_eq!(listed.len(), 100);
-    let mut run = run_of(&scene);
+    let mut run = scene.run();
     let moves = some_moves(&mut run);
     for planned in &moves {
         let key = planned.user_data();
@@ -189,19 +189,12 @@ fn names_numbers_and_the_list_of_the_living_follow_a_move() {
     finish(&mut scene, run);
     for (&key, thing) in &scene.things {
         assert_eq!((thing.user_data(), thing.debug_name()), (key, Some(&*format!("buffer {key}"))));
-        let (mut name, mut size) = ([0_u16; 64], 128);
-        let kind = names::WKPDID_D3DDebugObjectNameW;
-        let data = Some(name.as_mut_ptr().cast());
-        unsafe { thing.resource().GetPrivateData(&kind, &mut size, data) }
-            .ok()
-            .expect("D3D12 knows the name");
-        let name = String::from_utf16_lossy(&name[..size as usize / 2]);
-        assert_eq!(name.trim_end_matches('\0'), format!("buffer {key}"));
+        assert_eq!(name_of(thing.resource()), Ok(format!("buffer {key}")), "D3D12 knows the name");
     }
     assert_eq!(in_order(&scene.allocator), listed);
     // A second run finds each allocation by its user data again.
     scene.things.retain(|key, _| key % 16 == 0);
-    let run = run_of(&scene);
+    let run = scene.run();
     let before = scene.allocator.reserved();
     finish(&mut scene, run);
     assert!(scene.allocator.reserved() < before);
@@ -212,7 +205,7 @@ fn names_numbers_and_the_list_of_the_living_follow_a_move() {
 fn two_runs_at_once_share_the_work() {
     let mut scene = thin(Default::default());
     let before = scene.allocator.reserved().get();
-    let mut runs = [run_of(&scene), run_of(&scene)];
+    let mut runs = [scene.run(), scene.run()];
     let mut open: Vec<Move> = Vec::new();
     for round in 0.. {
         assert!(round < 500, "they do not end");
@@ -248,15 +241,14 @@ fn two_runs_at_once_share_the_work() {
 #[test]
 fn an_unfinished_run_blocks_no_memory() {
     let limits = HeapLimits { default: Some(mib(32)), ..Default::default() };
-    let scene = thin(ResourceAllocatorDesc { limits, ..Default::default() });
-    let mut run = run_of(&scene);
+    let scene = thin(with_limits(limits));
+    let mut run = scene.run();
     // The moves are abandoned, or planned and not completed.
     for kept in [false, true] {
         let moves = some_moves(&mut run);
         let moves = kept.then_some(moves);
         let alone = place(HeapType::Default, NEVER_FALLBACK);
-        let more: Vec<_> =
-            std::iter::from_fn(|| try_buffer(&scene.allocator, &alone, 64 * KIB).ok()).collect();
+        let more = as_many_as_fit(&scene.allocator, &alone, 64 * KIB);
         let used = scene.allocator.stats().used;
         assert!(used >= mib(32), "{used} of 32 MiB are used with {} more", more.len());
         drop((more, moves));
@@ -267,9 +259,7 @@ fn an_unfinished_run_blocks_no_memory() {
 
 #[test]
 fn a_heap_whose_last_resource_is_freed_while_it_moves_is_released() {
-    let mut scene = thin(Default::default());
-    let mut run = run_of(&scene);
-    let moves = some_moves(&mut run);
+    let (mut scene, _run, moves) = moving(Default::default());
     scene.things.clear();
     // The moves hold the memory of their targets, and not that of their sources, which no report would list.
     let report = scene.allocator.report();
@@ -283,11 +273,9 @@ fn a_heap_whose_last_resource_is_freed_while_it_moves_is_released() {
 /// A request that may not create a heap uses the heaps that a run is emptying, which the run then leaves alone.
 #[test]
 fn every_free_range_of_a_heap_that_is_being_emptied_serves_before_a_request_fails() {
-    let scene = thin(Default::default());
-    let mut run = run_of(&scene);
-    let moves = some_moves(&mut run);
+    let (scene, run, moves) = moving(Default::default());
     let held = place(HeapType::Default, NEVER_ALLOCATE_HEAP);
-    let made: Vec<_> = std::iter::from_fn(|| try_buffer(&scene.allocator, &held, 64 * KIB).ok()).collect();
+    let made = as_many_as_fit(&scene.allocator, &held, 64 * KIB);
     let stats = scene.allocator.stats();
     assert_eq!(stats.used, stats.reserved, "{} buffers were created", made.len());
     scene.end((moves, run, made));

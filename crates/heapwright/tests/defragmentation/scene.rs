@@ -125,6 +125,21 @@ impl<O: Opened> Scene<O> {
         self.next - 1
     }
 
+    /// Creates small buffers and textures.
+    pub(crate) fn populate(&mut self, buffers: u32, textures: u32, random: &mut fastrand::Rng) {
+        for _ in 0..buffers {
+            self.create(&small_buffer(random));
+        }
+        for _ in 0..textures {
+            self.create(&any_texture(random));
+        }
+    }
+
+    /// Begins to defragment the allocator's own heaps.
+    pub(crate) fn run(&self) -> Defragmentation {
+        self.allocator.defragment(DefragmentationDesc::default()).expect("heaps to defragment")
+    }
+
     /// Frees seven allocations out of ten.
     pub(crate) fn thin_out(&mut self, random: &mut fastrand::Rng) {
         self.gpu.run();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::scene::{Scene, any_texture, small_buffer};
+use super::scene::{Scene, small_buffer};
 use crate::gpu::*;
 
 /// Ends the other threads, also if a check fails.
@@ -18,12 +18,7 @@ impl Drop for StopAtEnd<'_> {
 fn what_others_do_meanwhile_harms_nobody() {
     let mut random = fastrand::Rng::with_seed(0x2545_f491_4f6c_dd1d);
     let mut scene = Scene::open("discrete");
-    for _ in 0..4000 {
-        scene.create(&small_buffer(&mut random));
-    }
-    for _ in 0..60 {
-        scene.create(&any_texture(&mut random));
-    }
+    scene.populate(4000, 60, &mut random);
     scene.thin_out(&mut random);
     let allocator = scene.allocator.clone();
     let (stop, rounds) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -42,9 +37,7 @@ fn what_others_do_meanwhile_harms_nobody() {
                     } else {
                         small_buffer(&mut random)
                     };
-                    let state = D3D12_RESOURCE_STATE_COMMON;
-                    let made = allocator.create_resource(&place, &desc, state, None).expect("there is room");
-                    held.push(made);
+                    held.push(create(allocator, &place, &desc));
                     while held.len() as u64 > 40 + 200 * random.u64(..2) {
                         let at = usize::try_from(random.u64(..held.len() as u64)).expect("small");
                         held.swap_remove(at);
@@ -56,8 +49,7 @@ fn what_others_do_meanwhile_harms_nobody() {
         let mut heaps_freed = 0;
         for _ in 0..2 {
             let mut run = allocator.defragment(DefragmentationDesc::default()).expect("sound");
-            let time = Duration::from_secs(3600);
-            let budget = DefragmentationBudget { moves: 48, time, ..Default::default() };
+            let budget = DefragmentationBudget { moves: 48, ..without_time_limit() };
             // Moves of other threads' allocations are abandoned, and their heaps with them.
             scene.defragment(&mut run, budget, 1, 20_000);
             heaps_freed += run.progress().heaps_freed;
@@ -69,9 +61,8 @@ fn what_others_do_meanwhile_harms_nobody() {
     drop(allocator);
     scene.check_contents();
     scene.check_places([]);
-    let mut run = scene.allocator.defragment(DefragmentationDesc::default()).expect("sound");
-    let time = Duration::from_secs(3600);
-    let figures = scene.defragment(&mut run, DefragmentationBudget { time, ..Default::default() }, 0, 1000);
+    let mut run = scene.run();
+    let figures = scene.defragment(&mut run, without_time_limit(), 0, 1000);
     assert!(figures.after * 100 <= figures.live * 115, "{figures:?}");
     scene.check_contents();
     scene.end(run);

@@ -30,6 +30,7 @@ pub(crate) const COMMON: D3D12_RESOURCE_STATES = D3D12_RESOURCE_STATE_COMMON;
 pub(crate) const KIB: u64 = 1 << 10;
 pub(crate) const MIB: u64 = 1 << 20;
 
+pub(crate) const NO_FLAGS: ResourceAllocatorFlags = ResourceAllocatorFlags::empty();
 pub(crate) const LOCAL: SegmentGroup = SegmentGroup::Local;
 pub(crate) const NON_LOCAL: SegmentGroup = SegmentGroup::NonLocal;
 
@@ -100,13 +101,22 @@ pub(crate) fn with_limits(limits: HeapLimits) -> ResourceAllocatorDesc {
     ResourceAllocatorDesc { limits, ..Default::default() }
 }
 
+/// Limits DEFAULT heaps.
+pub(crate) fn limited_to(limit: ByteSize) -> ResourceAllocatorDesc {
+    with_limits(HeapLimits { default: Some(limit), ..Default::default() })
+}
+
+pub(crate) fn of_policy(empty_heap_policy: EmptyHeapPolicy) -> ResourceAllocatorDesc {
+    ResourceAllocatorDesc { empty_heap_policy, ..Default::default() }
+}
+
 pub(crate) fn with_flags(gpu: &impl Opened, flags: ResourceAllocatorFlags) -> ResourceAllocator {
     allocator(gpu, flagged(flags))
 }
 
 /// Creates an allocator without flags.
 pub(crate) fn usual(gpu: &impl Opened) -> ResourceAllocator {
-    with_flags(gpu, ResourceAllocatorFlags::empty())
+    with_flags(gpu, NO_FLAGS)
 }
 
 /// Returns the device with an allocator.
@@ -165,6 +175,16 @@ pub(crate) fn keep_every<T>(n: usize, elements: &mut Vec<T>) {
 
 pub(crate) fn new_pool(allocator: &ResourceAllocator, desc: PoolDesc) -> Pool {
     allocator.create_pool(desc).expect("a sound description")
+}
+
+/// Describes a pool whose heaps have one size.
+pub(crate) fn pool_of(heap_size: ByteSize) -> PoolDesc {
+    PoolDesc { heap_size: Some(heap_size), ..Default::default() }
+}
+
+/// Creates an allocator that is nested in another one.
+pub(crate) fn nested_in(parent: &ResourceAllocator, desc: ResourceAllocatorDesc) -> ResourceAllocator {
+    parent.create_nested(desc).expect("a sound description")
 }
 
 pub(crate) fn in_pool(pool: &Pool) -> ResourceAllocationDesc<'_> {
@@ -255,6 +275,15 @@ pub(crate) fn buffer(
     try_buffer(allocator, place, size).expect("there is room")
 }
 
+/// Creates buffers until one is refused.
+pub(crate) fn as_many_as_fit(
+    allocator: &ResourceAllocator,
+    place: &ResourceAllocationDesc<'_>,
+    size: u64,
+) -> Vec<ResourceAllocation> {
+    std::iter::from_fn(|| try_buffer(allocator, place, size).ok()).collect()
+}
+
 /// Creates a resource in state COMMON.
 pub(crate) fn create(
     allocator: &ResourceAllocator,
@@ -263,6 +292,10 @@ pub(crate) fn create(
 ) -> ResourceAllocation {
     let made = allocator.create_resource(place, desc, COMMON, None);
     made.unwrap_or_else(|error| panic!("{desc:?}: {error}"))
+}
+
+pub(crate) fn decided(placement: Placement, reason: PlacementReason) -> PlacementDecision {
+    PlacementDecision { placement, reason }
 }
 
 pub(crate) fn placement(allocation: &ResourceAllocation) -> Placement {
@@ -339,6 +372,25 @@ pub(crate) fn texture(width: u64, height: u32) -> D3D12_RESOURCE_DESC {
         Layout: D3D12_TEXTURE_LAYOUT_UNKNOWN,
         ..Default::default()
     }
+}
+
+/// Returns the description of a depth buffer.
+pub(crate) fn depth_buffer(width: u64, height: u32) -> D3D12_RESOURCE_DESC {
+    D3D12_RESOURCE_DESC {
+        Format: DXGI_FORMAT_D32_FLOAT,
+        Flags: D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
+        ..texture(width, height)
+    }
+}
+
+/// Returns D3D12's name of an object, as far as a zero.
+pub(crate) fn name_of(object: &ID3D12Object) -> Result<String, windows_core::HRESULT> {
+    let (mut name, mut size) = ([0_u16; 64], 128);
+    let (kind, data) = (names::WKPDID_D3DDebugObjectNameW, Some(name.as_mut_ptr().cast()));
+    // SAFETY: a live object, and a buffer that has as many bytes as are said.
+    let found = unsafe { object.GetPrivateData(&kind, &mut size, data) };
+    let text = String::from_utf16_lossy(&name[..size as usize / 2]);
+    found.is_ok().then(|| text.trim_end_matches('\0').to_owned()).ok_or(found)
 }
 
 /// Returns the description of a render target with `samples` samples.

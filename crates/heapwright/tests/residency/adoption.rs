@@ -72,12 +72,22 @@ fn ways(object: &ID3D12Pageable) -> Vec<Way> {
     ways
 }
 
+/// Each way to adopt an object, each way to adopt it again, and each manager that does.
+fn each_way<'a>(
+    object: &ID3D12Pageable,
+    managers: [&'a ResidencyManager; 2],
+) -> impl Iterator<Item = (Way, Way, &'a ResidencyManager)> {
+    let (ways, again) = (ways(object), ways(object));
+    let pairs =
+        ways.into_iter().flat_map(move |first| again.clone().into_iter().map(move |again| (first, again)));
+    pairs.flat_map(move |(first, again)| managers.map(|manager| (first, again, manager)))
+}
+
 /// An object of each kind, of at most 1 MiB of local memory.
 fn objects(scene: &Scene) -> Vec<ID3D12Pageable> {
     let device = &scene.instance.device;
-    let heap = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE).expect("there is room");
     vec![
-        heap.into(),
+        scene.unmanaged(1),
         committed_buffer(device, D3D12_HEAP_TYPE_DEFAULT, 1 << 20).into(),
         descriptor_heap(device),
         query_heap(device),
@@ -106,24 +116,20 @@ fn an_object_may_be_adopted_again() {
     let scene = Scene::new(budget(8));
     let other = scene.another_manager();
     for object in objects(&scene) {
-        for first in ways(&object) {
-            for again in ways(&object) {
-                for manager in [&scene.manager, &other] {
-                    let managed = first(&scene, &scene.manager, &object).expect("nobody manages it");
-                    use_once(&scene, &scene.manager, &*managed);
-                    scene.manager.evict_at_least(LOCAL, mib(8));
-                    assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted);
-                    drop(managed);
-                    assert_eq!(scene.instance.residency().alive_with_zero, 0, "the owner may use it");
-                    let managed = again(&scene, manager, &object).expect("nobody manages it any more");
-                    use_once(&scene, manager, &*managed);
-                    assert_eq!(status(&*managed), ResidencyHeapStatus::Resident);
-                    assert_eq!(scene.instance.residency().alive_with_zero, 0);
-                    scene.instance.residency().check_balance().expect("resident once");
-                    manager.evict_at_least(LOCAL, mib(8));
-                    assert_eq!(scene.instance.residency().alive_with_zero, 1, "one eviction suffices");
-                }
-            }
+        for (first, again, manager) in each_way(&object, [&scene.manager, &other]) {
+            let managed = first(&scene, &scene.manager, &object).expect("nobody manages it");
+            use_once(&scene, &scene.manager, &*managed);
+            scene.manager.evict_at_least(LOCAL, mib(8));
+            assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted);
+            drop(managed);
+            assert_eq!(scene.instance.residency().alive_with_zero, 0, "the owner may use it");
+            let managed = again(&scene, manager, &object).expect("nobody manages it any more");
+            use_once(&scene, manager, &*managed);
+            assert_eq!(status(&*managed), ResidencyHeapStatus::Resident);
+            assert_eq!(scene.instance.residency().alive_with_zero, 0);
+            scene.instance.residency().check_balance().expect("resident once");
+            manager.evict_at_least(LOCAL, mib(8));
+            assert_eq!(scene.instance.residency().alive_with_zero, 1, "one eviction suffices");
         }
     }
     scene.end(());
@@ -140,27 +146,23 @@ fn what_was_created_evicted_may_be_adopted_again() {
         scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, flags).expect("it takes no memory").into();
     let resource = committed_with_flags(&scene.instance.device, D3D12_HEAP_TYPE_DEFAULT, flags, MIB).into();
     for object in [heap, resource] {
-        for first in ways(&object) {
-            for again in ways(&object) {
-                for manager in [&scene.manager, &other] {
-                    let managed = first(&scene, &scene.manager, &object).expect("nobody manages it");
-                    assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted);
-                    use_once(&scene, &scene.manager, &*managed);
-                    drop(managed);
-                    for _ in 0..3 {
-                        let managed = again(&scene, manager, &object).expect("nobody manages it any more");
-                        assert_eq!(status(&*managed), ResidencyHeapStatus::Resident);
-                        use_once(&scene, manager, &*managed);
-                    }
-                    scene.instance.residency().check_balance().expect("resident once");
-                    let managed = again(&scene, manager, &object).expect("nobody manages it any more");
-                    manager.evict_at_least(LOCAL, mib(8));
-                    assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted);
-                    drop(managed);
-                    let managed = first(&scene, &scene.manager, &object).expect("nobody manages it any more");
-                    assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted, "as it was created");
-                }
+        for (first, again, manager) in each_way(&object, [&scene.manager, &other]) {
+            let managed = first(&scene, &scene.manager, &object).expect("nobody manages it");
+            assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted);
+            use_once(&scene, &scene.manager, &*managed);
+            drop(managed);
+            for _ in 0..3 {
+                let managed = again(&scene, manager, &object).expect("nobody manages it any more");
+                assert_eq!(status(&*managed), ResidencyHeapStatus::Resident);
+                use_once(&scene, manager, &*managed);
             }
+            scene.instance.residency().check_balance().expect("resident once");
+            let managed = again(&scene, manager, &object).expect("nobody manages it any more");
+            manager.evict_at_least(LOCAL, mib(8));
+            assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted);
+            drop(managed);
+            let managed = first(&scene, &scene.manager, &object).expect("nobody manages it any more");
+            assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted, "as it was created");
         }
     }
     scene.instance.residency().check_balance().expect("balanced");
@@ -261,9 +263,7 @@ fn an_object_has_one_manager_at_a_time() {
         }
     }
     // The memory of allocations is an allocator's.
-    let allocator =
-        ResourceAllocator::with_residency(&scene.device, None, Default::default(), &scene.manager);
-    let allocator = allocator.expect("sound");
+    let allocator = managed_by(&scene.manager, &*scene.instance, Default::default());
     for flags in [NONE, COMMITTED] {
         let place = ResourceAllocationDesc { flags, ..in_default() };
         let made = allocator.create(&place, buffer_desc(mib(1))).expect("there is room");
@@ -283,9 +283,7 @@ fn an_object_has_one_manager_at_a_time() {
 fn imports_of_one_resource_may_come_and_go() {
     let scene = Scene::new(budget(8));
     let resource = committed_buffer(&scene.instance.device, D3D12_HEAP_TYPE_DEFAULT, 1 << 20);
-    let allocator =
-        ResourceAllocator::with_residency(&scene.device, None, Default::default(), &scene.manager);
-    let allocator = allocator.expect("sound");
+    let allocator = managed_by(&scene.manager, &*scene.instance, Default::default());
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -325,8 +323,7 @@ fn a_drop_leaves_the_usual_priority() {
 #[test]
 fn a_refused_adoption_claims_nothing() {
     let scene = Scene::new(budget(8));
-    let object = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE).expect("there is room");
-    let object: ID3D12Pageable = object.into();
+    let object = scene.unmanaged(1);
     let small = ResidencyHeapDesc { size: ByteSize::new(1), ..Default::default() };
     scene.manager.manage(&small, &object).expect_err("it is larger");
     let priority = Some(7);

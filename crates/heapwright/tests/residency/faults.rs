@@ -89,39 +89,23 @@ fn last_value(scene: &Scene, queue: &ID3D12CommandQueue) -> Option<FenceValue> {
     scene.execute(queue, &[]).ok()
 }
 
-fn fails_everywhere(call: Call, hresult: HRESULT) {
-    fails_in_front(Front::Newest, call, hresult);
-}
-
 pub(crate) fn fails_in_front(front: Front, call: Call, hresult: HRESULT) {
     let places = (0..).take_while(|&n| fails_at(front, call, hresult, n)).count();
     assert!(places >= 2, "{call:?} comes {places} times");
 }
 
 #[test]
-fn every_evict_may_fail() {
-    fails_everywhere(Call::Evict, E_FAIL);
-}
-
-#[test]
-fn every_enqueue_make_resident_may_fail() {
-    fails_everywhere(Call::EnqueueMakeResident, E_FAIL);
-}
-
-/// The failure causes further evictions, and the submission normally succeeds.
-#[test]
-fn every_enqueue_make_resident_may_find_no_memory() {
-    fails_everywhere(Call::EnqueueMakeResident, E_OUTOFMEMORY);
-}
-
-#[test]
-fn every_wait_of_a_queue_may_fail() {
-    fails_everywhere(Call::QueueWait, E_OUTOFMEMORY);
-}
-
-#[test]
-fn every_signal_of_a_queue_may_fail() {
-    fails_everywhere(Call::QueueSignal, E_OUTOFMEMORY);
+fn every_call_may_fail() {
+    for (call, hresult) in [
+        (Call::Evict, E_FAIL),
+        (Call::EnqueueMakeResident, E_FAIL),
+        // The failure causes further evictions, and the submission normally succeeds.
+        (Call::EnqueueMakeResident, E_OUTOFMEMORY),
+        (Call::QueueWait, E_OUTOFMEMORY),
+        (Call::QueueSignal, E_OUTOFMEMORY),
+    ] {
+        fails_in_front(Front::Newest, call, hresult);
+    }
 }
 
 /// The first fence is the paging fence; each queue creates another one.
@@ -131,7 +115,7 @@ fn every_fence_may_fail() {
     faults.fail_nth(0);
     let error = Scene::try_on(open("discrete"), Front::Newest, faults, budget(4)).err().expect("no fence");
     assert!(error.is_out_of_memory() && error.to_string().contains("CreateFence"), "{error}");
-    fails_everywhere(Call::CreateFence, E_OUTOFMEMORY);
+    fails_in_front(Front::Newest, Call::CreateFence, E_OUTOFMEMORY);
 }
 
 /// When the adapter's queries fail, only their results are missing.

@@ -211,7 +211,7 @@ fn create_in_budget_checks_every_heap_and_evicts_what_is_needed() {
 fn a_refusal_asks_the_operating_system_first() {
     let scene = Scene::new(budget(4));
     let in_budget = with_flags(ResidencyHeapFlags::CREATE_IN_BUDGET);
-    let unmanaged = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 3, D3D12_HEAP_FLAG_NONE).expect("there is room");
+    let unmanaged = scene.unmanaged(3);
     scene.manager.trim();
     refused(scene.try_thing(1, 2, D3D12_HEAP_TYPE_DEFAULT, &in_budget), Error::is_over_budget);
     drop(unmanaged);

@@ -4,7 +4,7 @@ use std::ptr::null_mut;
 
 use crate::gpu::*;
 use crate::pageables::query_heap;
-use crate::scene::{COPY, Scene, budget};
+use crate::scene::{COPY, Scene, budget, budgets_of};
 
 #[track_caller]
 fn refused<T: std::fmt::Debug>(answer: Result<T, Error>, parts: &[&str]) {
@@ -47,10 +47,8 @@ fn objects_of_others() {
     scene.manager.prefetch(&list).expect("its own heap");
     // Two managers of the same device are distinct as well.
     let second = scene.another_manager();
-    refused(
-        unsafe { second.execute_command_lists(&queue, &[(&work.commands, &work.list)]) },
-        &["another residency manager"],
-    );
+    let answer = unsafe { second.execute_command_lists(&queue, &[(&work.commands, &work.list)]) };
+    refused(answer, &["another residency manager"]);
     scene.run(&queue, &[&work]);
     scene.finish(things);
     other.end(strangers);
@@ -61,10 +59,8 @@ fn the_same_lists_twice_and_lists_of_nothing() {
     let (scene, queue, things) = Scene::new(budget(8)).with_things(2);
     let work = scene.work(&things);
     let manager = &scene.manager;
-    assert_eq!(
-        unsafe { manager.execute_command_lists(&queue, &[]) }.expect("nothing to do"),
-        FenceValue::ZERO
-    );
+    let nothing = unsafe { manager.execute_command_lists(&queue, &[]) };
+    assert_eq!(nothing.expect("nothing to do"), FenceValue::ZERO);
     // Using a residency list twice is allowed, and so is an empty list.
     let empty = ResidencyList::new();
     let resident = scene.work(&[]);
@@ -121,43 +117,33 @@ fn locks_and_statuses_that_cannot_be() {
     scene.check_books(&things);
 
     // A heap without a manager cannot be locked.
-    let raw: ID3D12Pageable =
-        scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE).expect("there is room").into();
+    let raw = scene.unmanaged(1);
     let alone = ResidencyHeap::unmanaged(&ResidencyHeapDesc::default(), &raw).expect("sound");
     refused(alone.lock(), &["residency heap", "no residency manager"]);
     refused(alone.unlock(), &["residency heap", "no residency manager"]);
     refused(alone.set_residency_priority(D3D12_RESIDENCY_PRIORITY_LOW), &["no residency manager"]);
-    refused(
-        scene.manager.set_residency_status(&alone, ResidencyHeapStatus::Evicted),
-        &["not managed by this"],
-    );
+    let status = ResidencyHeapStatus::Evicted;
+    refused(scene.manager.set_residency_status(&alone, status), &["not managed by this"]);
     for flag in [ResidencyHeapFlags::CREATE_IN_BUDGET, ResidencyHeapFlags::CREATE_LOCKED] {
         let desc = ResidencyHeapDesc { flags: flag, ..Default::default() };
-        refused(
-            ResidencyHeap::unmanaged(&desc, &raw),
-            &["ResidencyHeapDesc::flags", "requires a residency manager"],
-        );
-        refused(
-            ResidencyHeap::create_unmanaged(&desc, || panic!("called for an invalid description")),
-            &["ResidencyHeapDesc::flags", "requires a residency manager"],
-        );
+        let says = ["ResidencyHeapDesc::flags", "requires a residency manager"];
+        refused(ResidencyHeap::unmanaged(&desc, &raw), &says);
+        let create = || panic!("called for an invalid description");
+        refused(ResidencyHeap::create_unmanaged(&desc, create), &says);
     }
     let none = ResidencyHeapDesc::default();
     let created = ResidencyHeap::create_unmanaged(&none, || Ok(raw.clone())).expect("sound");
     assert_eq!(created.info().size, mib(1));
-    let failed =
-        ResidencyHeap::create_unmanaged(&none, || Err(E_FAIL.into())).expect_err("the callback's error");
-    assert_eq!(failed.hresult(), E_FAIL);
-    let list = naming([&alone]);
-    assert!(list.is_empty().expect("closed"));
+    let failed = ResidencyHeap::create_unmanaged(&none, || Err(E_FAIL.into()));
+    assert_eq!(failed.expect_err("the callback's error").hresult(), E_FAIL);
+    assert!(naming([&alone]).is_empty().expect("closed"));
     scene.end(things);
 }
 
 #[test]
 fn descriptions_that_are_wrong() {
     let scene = Scene::new(budget(8));
-    let heap: ID3D12Pageable =
-        scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE).expect("there is room").into();
+    let heap = scene.unmanaged(1);
     let small = ResidencyHeapDesc { size: ByteSize::new(1), ..Default::default() };
     refused(scene.manager.manage(&small, &heap), &["ResidencyHeapDesc::size", "less than"]);
     // D3D12 reports the segment group of a heap, which is what counts.
@@ -170,12 +156,8 @@ fn descriptions_that_are_wrong() {
     let fence: Result<ID3D12Pageable, _> = scene.fence().cast();
     let fence = fence.expect("D3D12 calls it one");
     refused(scene.manager.manage(&ResidencyHeapDesc::default(), &fence), &["pageable", "cannot be paged"]);
-    let error = scene
-        .manager
-        .create_heap(&ResidencyHeapDesc::default(), || Err(E_NOTIMPL.into()))
-        .expect_err("it fails");
-    assert_eq!(error.hresult(), E_NOTIMPL);
-    assert!(error.to_string().contains("callback"), "{error}");
+    let made = scene.manager.create_heap(&ResidencyHeapDesc::default(), || Err(E_NOTIMPL.into()));
+    assert_eq!(fails(made, "callback").hresult(), E_NOTIMPL);
     assert_eq!(scene.manager.stats().current_heap_count, 0);
     // A size above the object's is no error, and counts.
     let larger = ResidencyHeapDesc { size: kib(1100), ..Default::default() };
@@ -185,10 +167,8 @@ fn descriptions_that_are_wrong() {
     // SAFETY: null is a documented error.
     let null = unsafe { ResidencyManager::from_raw(null_mut(), null_mut(), budget(8)) };
     refused(null.map(drop), &["device", "null"]);
-    refused(
-        ResidencyManager::new(&scene.device, None, ResidencyManagerDesc::default()).map(drop),
-        &["budget_override", "adapter"],
-    );
+    let blind = ResidencyManager::new(&scene.device, None, ResidencyManagerDesc::default());
+    refused(blind.map(drop), &["budget_override", "adapter"]);
     scene.end(heap);
 }
 
@@ -265,11 +245,7 @@ fn fences_at_the_end_of_the_numbers() {
 fn a_budget_of_nothing() {
     let gpu = open("discrete");
     let budgets = GroupBudgets { local: ByteSize::ZERO, non_local: ByteSize::ZERO };
-    let desc = ResidencyManagerDesc {
-        budget_override: Some(budgets),
-        max_stall: Duration::from_millis(1),
-        ..Default::default()
-    };
+    let desc = ResidencyManagerDesc { max_stall: Duration::from_millis(1), ..budgets_of(budgets) };
     let manager = ResidencyManager::new(&gpu.device, None, desc).expect("sound");
     let create = || raw_heap(&gpu.device, D3D12_HEAP_TYPE_DEFAULT, MIB, D3D12_HEAP_FLAG_NONE).map(Into::into);
     let heap = manager.create_heap(&ResidencyHeapDesc::default(), create).expect("above the budget");
@@ -279,10 +255,8 @@ fn a_budget_of_nothing() {
     assert_eq!(heap.info().status, ResidencyHeapStatus::Evicted);
     manager.prefetch(&list).expect_err("there is no room");
     heap.lock().expect("above the budget");
-    assert_eq!(
-        manager.queue_fence(&queue).expect("of this device"),
-        manager.queue_fence(&queue).expect("same")
-    );
+    let [one, again] = [0, 1].map(|_| manager.queue_fence(&queue).expect("of this device"));
+    assert_eq!(one, again);
     manager.audit().expect("sound");
     gpu.residency().check_balance().expect("balanced");
 }
@@ -301,8 +275,7 @@ fn a_reservation_without_an_adapter() {
 fn an_object_is_one_residency_heap() {
     let scene = Scene::new(budget(8));
     let none = ResidencyHeapDesc::default();
-    let heap = raw_heap(&scene.instance.device, D3D12_HEAP_TYPE_DEFAULT, MIB, D3D12_HEAP_FLAG_NONE);
-    let heap: ID3D12Pageable = heap.expect("there is room").into();
+    let heap = scene.unmanaged(1);
     let first = scene.manager.manage(&none, &heap).expect("it is managed");
     // The same object, through another interface.
     let heap_again: ID3D12Pageable = heap.cast::<ID3D12Heap>().expect("it is one").into();

@@ -8,7 +8,7 @@
 //! | gpgmm.md F.2, 11: heaps created evicted are treated as resident | `gpgmm::what_is_created_evicted_is_paged_in` |
 //! | 12: ALWAYS_IN_BUDGET refuses heaps that are created evicted | `gpgmm::what_is_created_evicted_needs_no_budget` |
 //! | 13: non-local heaps are not paged in together with local ones | `microsofts::room_in_system_memory_is_no_room_in_video_memory`; core's model of the planner has both groups |
-//! | 14: a failed call is not rolled back | `faults::every_enqueue_make_resident_may_fail` |
+//! | 14: a failed call is not rolled back | `faults::every_call_may_fail` |
 //! | 15: one fence for paging and work, for which the queue does not wait; a lock returns before the heap is resident | `gpgmm::a_queue_waits_for_paging`, `a_lock_waits_for_paging`; core's model completes paging and work separately |
 //! | 16: a failing MakeResident is reported as success | `gpgmm::a_failure_to_make_resident_is_an_error`, `older_devices::a_lock_that_fails_is_an_error` |
 //! | 17: EvictSize evicts nothing | `gpgmm::evict_size_is_evicted_when_the_device_has_no_memory` |
@@ -29,7 +29,7 @@
 //! | 3: allocations in every submission | `microsofts::a_submission_allocates_nothing` |
 //! | 4: the operating system is queried in every submission | `microsofts::the_operating_system_is_asked_once_for_each_interval` |
 //! | 5: locks while waiting for the GPU | `microsofts::a_queue_that_waits_for_memory_holds_nobody_up`, `a_thread_that_renders_does_not_hold_another_up_forever` |
-//! | 6: a failed batch is counted, and retried with the wrong objects | `gpgmm::evict_size_is_evicted_when_the_device_has_no_memory`, `faults::every_enqueue_make_resident_may_find_no_memory` |
+//! | 6: a failed batch is counted, and retried with the wrong objects | `gpgmm::evict_size_is_evicted_when_the_device_has_no_memory`, `faults::every_call_may_fail` |
 //! | 7: empty batches | `microsofts::no_batch_is_empty` |
 //! | 8: trimming loses evictions | `trim::both_kinds_in_one_notification_both_reach_the_device_once`, `budgets::a_smaller_budget_evicts_in_the_background` |
 //! | 9: the first use of a queue has a race | `microsofts::the_first_use_of_a_queue_may_be_anybodys`, `queues_come_and_go_while_others_page` |

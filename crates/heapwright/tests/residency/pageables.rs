@@ -14,8 +14,7 @@ pub(crate) fn descriptor_heap(device: &ID3D12Device) -> ID3D12Pageable {
 }
 
 pub(crate) fn query_heap(device: &ID3D12Device) -> ID3D12Pageable {
-    let desc =
-        D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 16, ..Default::default() };
+    let desc = D3D12_QUERY_HEAP_DESC { Type: D3D12_QUERY_HEAP_TYPE_TIMESTAMP, Count: 16, NodeMask: 0 };
     let mut made: Option<ID3D12QueryHeap> = None;
     unsafe { device.CreateQueryHeap(&desc, &mut made) }.expect("there is room");
     made.expect("S_OK comes with a query heap").into()
@@ -63,11 +62,8 @@ fn what_d3d12_does_not_report_must_be_described() {
     let desc = buffer_desc(kib(64));
     unsafe { device.CreateReservedResource(&desc, 0, None, &mut reserved) }.expect("it is supported");
     let reserved = reserved.expect("S_OK comes with a resource").into();
-    starts(
-        &none,
-        &reserved,
-        "pageable: GetHeapProperties failed with E_INVALIDARG (0x80070057); for a reserved",
-    );
+    let message = "pageable: GetHeapProperties failed with E_INVALIDARG (0x80070057); for a reserved";
+    starts(&none, &reserved, message);
     // With a single memory, the segment group is known.
     let uma = Scene::of_profile("uma", budget(8));
     let descriptors = descriptor_heap(&uma.instance.device);
@@ -81,14 +77,13 @@ fn every_kind_of_object_is_paged() {
     let queue = scene.queue();
     let device = &scene.instance.device;
     let none = ResidencyHeapFlags::empty();
+    let committed = committed_buffer(device, D3D12_HEAP_TYPE_DEFAULT, 65_536);
     let heaps = [
-        scene.manager.manage(&local(ByteSize::ZERO, none), &descriptor_heap(device)).expect("sound"),
-        scene.manager.manage(&local(mib(1), none), &query_heap(device)).expect("sound"),
-        scene
-            .manager
-            .manage(&Default::default(), &committed_buffer(device, D3D12_HEAP_TYPE_DEFAULT, 65_536).into())
-            .expect("sound"),
-    ];
+        (local(ByteSize::ZERO, none), descriptor_heap(device)),
+        (local(mib(1), none), query_heap(device)),
+        (Default::default(), committed.into()),
+    ]
+    .map(|(desc, object)| scene.manager.manage(&desc, &object).expect("sound"));
     assert_eq!(heaps.each_ref().map(|heap| heap.info().status as u32), [0, 0, 2]);
     let work = scene.work(&[]);
     heaps.iter().for_each(|heap| work.list.add(heap).expect("closed"));
@@ -137,7 +132,7 @@ fn what_is_not_known_becomes_known() {
 fn what_becomes_known_is_not_counted_twice() {
     let scene = Scene::simulated(budget(6));
     let queue = scene.queue();
-    let others = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 3, D3D12_HEAP_FLAG_NONE).expect("there is room");
+    let others = scene.unmanaged(3);
     let none = ResidencyHeapFlags::empty();
     let queries = scene.manager.manage(&local(mib(3), none), &query_heap(&scene.device)).expect("sound");
     // As on a GPU that counts query heaps: 3 MiB are used, and the query heap has them.
@@ -160,9 +155,9 @@ fn what_becomes_known_is_not_counted_twice() {
 fn what_is_adopted_is_not_counted_twice() {
     let scene = Scene::new(ResidencyManagerDesc { refresh_interval: 1000, ..budget(6) });
     let queue = scene.queue();
-    let heap = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 3, D3D12_HEAP_FLAG_NONE).expect("there is room");
+    let heap = scene.unmanaged(3);
     scene.manager.trim();
-    let adopted = scene.manager.manage(&ResidencyHeapDesc::default(), &heap.into()).expect("sound");
+    let adopted = scene.manager.manage(&ResidencyHeapDesc::default(), &heap).expect("sound");
     let before = scene.manager.stats().budget_refreshes;
     scene.run(&queue, &[&scene.work(&[])]);
     assert_eq!(scene.manager.stats().budget_refreshes, before + 1, "the operating system was asked");

@@ -179,6 +179,11 @@ impl Scene {
         uncounted(|| raw_heap(&self.device, heap_type, mib * MIB, flags))
     }
 
+    /// Creates a heap of local memory that is resident and not managed.
+    pub(crate) fn unmanaged(&self, mib: u64) -> ID3D12Pageable {
+        self.raw_heap(D3D12_HEAP_TYPE_DEFAULT, mib, D3D12_HEAP_FLAG_NONE).expect("there is room").into()
+    }
+
     pub(crate) fn fence(&self) -> ID3D12Fence {
         uncounted(|| unsafe { self.device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }).expect("a fence")
     }
@@ -271,36 +276,36 @@ impl Scene {
     /// Records a list that reads the things.
     pub(crate) fn work<'a>(&self, things: impl IntoIterator<Item = &'a Thing>) -> Work {
         let things: Vec<_> = things.into_iter().collect();
-        let (allocator, list) = list_of(&self.instance.device, COPY);
-        let count = u64::try_from(things.len()).expect("few").max(1);
-        let readback = committed_buffer(&self.instance.device, D3D12_HEAP_TYPE_READBACK, count * BYTES);
-        let residency = ResidencyList::new();
-        for (index, thing) in (0..).zip(&things) {
-            unsafe { list.CopyBufferRegion(&readback, index * BYTES, &thing.buffer, 0, BYTES) };
-            residency.add(&thing.heap).expect("it is not open elsewhere");
-        }
-        unsafe { list.Close() }.ok().expect("sound");
-        Work {
-            _allocator: allocator,
-            commands: list.cast().expect("a command list"),
-            list: residency,
-            readback,
-            keys: things.iter().map(|thing| thing.key).collect(),
-        }
+        self.recorded(&things, |list, readback| {
+            for (index, thing) in (0..).zip(&things) {
+                unsafe { list.CopyBufferRegion(readback, index * BYTES, &thing.buffer, 0, BYTES) };
+            }
+            things.iter().map(|thing| thing.key).collect()
+        })
     }
 
     /// Records a list that fills a thing with its expected bytes.
     pub(crate) fn write(&self, thing: &Thing) -> Work {
+        self.recorded(&[thing], |list, _| {
+            let source = u64::from(thing.key) * BYTES;
+            unsafe { list.CopyBufferRegion(&thing.buffer, 0, &self.upload, source, BYTES) };
+            Vec::new()
+        })
+    }
+
+    /// Records a list that uses the things. `record` returns the keys of those that it reads.
+    fn recorded(
+        &self,
+        things: &[&Thing],
+        record: impl FnOnce(&ID3D12GraphicsCommandList, &ID3D12Resource) -> Vec<u8>,
+    ) -> Work {
         let (allocator, list) = list_of(&self.instance.device, COPY);
-        let readback = committed_buffer(&self.instance.device, D3D12_HEAP_TYPE_READBACK, BYTES);
-        let residency = ResidencyList::new();
-        residency.add(&thing.heap).expect("it is not open elsewhere");
-        unsafe {
-            list.CopyBufferRegion(&thing.buffer, 0, &self.upload, u64::from(thing.key) * BYTES, BYTES);
-            list.Close().ok().expect("sound");
-        }
-        let commands = list.cast().expect("a command list");
-        Work { _allocator: allocator, commands, list: residency, readback, keys: Vec::new() }
+        let size = u64::try_from(things.len()).expect("few").max(1) * BYTES;
+        let readback = committed_buffer(&self.instance.device, D3D12_HEAP_TYPE_READBACK, size);
+        let keys = record(&list, &readback);
+        unsafe { list.Close() }.ok().expect("sound");
+        let (commands, list) = (list.cast().expect("a list"), naming(things.iter().map(|thing| &thing.heap)));
+        Work { _allocator: allocator, commands, list, readback, keys }
     }
 
     pub(crate) fn execute(&self, queue: &ID3D12CommandQueue, works: &[&Work]) -> Result<FenceValue, Error> {

@@ -282,15 +282,10 @@ impl<'a> Worker<'a> {
     fn check(&mut self, submission: u64) {
         while self.expected.front().is_some_and(|expected| expected.submission <= submission) {
             let expected = self.expected.pop_front().expect("just seen");
-            let mut start = std::ptr::null_mut();
-            // SAFETY: a live COM object.
-            assert!(unsafe { self.readback.Map(0, None, &mut start) }.is_ok());
-            let first = readback_offset(expected.submission, 0);
-            for (index, cell) in expected.cells.iter().enumerate() {
-                let offset = usize::try_from(first).expect("small") + index * cell.len();
-                // SAFETY: the buffer is mapped and has the bytes; the GPU has finished writing them.
-                let found = unsafe { start.cast::<u8>().add(offset).cast::<Cell>().read_unaligned() };
-                assert_eq!(found, *cell, "submission {}, cell {index}", expected.submission);
+            let first = usize::try_from(readback_offset(expected.submission, 0)).expect("small");
+            let found = mapped(&self.readback)[first..].chunks_exact(CELL_LEN);
+            for (index, (cell, found)) in expected.cells.iter().zip(found).enumerate() {
+                assert_eq!(found, cell, "submission {}, cell {index}", expected.submission);
             }
             // SAFETY: it was mapped above.
             unsafe { self.readback.Unmap(0, None) };
@@ -331,16 +326,13 @@ impl<'a> Worker<'a> {
 
     fn initialise(&mut self, buffer: &mut Buffer) {
         let number = self.begin();
-        let mut start = std::ptr::null_mut();
-        // SAFETY: a live COM object.
-        assert!(unsafe { self.upload.Map(0, None, &mut start) }.is_ok());
+        let staged = mapped(&self.upload);
         let slot = usize::try_from(self.submitted % DEPTH as u64).expect("small") * CELLS;
         for index in 0..CELLS {
             self.seed += 1;
             buffer.cells[index] = cell(self.seed);
-            let offset = (slot + index) * CELL_LEN;
-            // SAFETY: the buffer is mapped and has the bytes; the submission that read them before is done.
-            unsafe { start.cast::<u8>().add(offset).cast::<Cell>().write_unaligned(buffer.cells[index]) };
+            // The submission that read them before is done.
+            staged[(slot + index) * CELL_LEN..][..CELL_LEN].copy_from_slice(&buffer.cells[index]);
         }
         // SAFETY: it was mapped above.
         unsafe { self.upload.Unmap(0, None) };

@@ -6,10 +6,6 @@ fn share(share_of_budget: f64) -> ResourceAllocatorDesc {
     with_limits(HeapLimits { share_of_budget: Some(share_of_budget), ..Default::default() })
 }
 
-fn upload() -> ResourceAllocationDesc<'static> {
-    in_upload()
-}
-
 /// Allocates pieces of 4 MiB until none is left, and returns them with the last error.
 fn fill(
     allocator: &ResourceAllocator,
@@ -41,7 +37,7 @@ fn a_refusal_names_the_share_the_budget_and_what_is_held() {
     assert!(refused(committed, Error::is_over_budget).to_string().contains(says));
     refused(allocator.probe(&in_default(), buffer_desc(mib(4))), Error::is_over_budget);
     // System memory has a budget of its own.
-    buffer(&allocator, &upload(), 64 * MIB);
+    buffer(&allocator, &in_upload(), 64 * MIB);
     // It is the budget at that time.
     set_local_budget(&gpu, mib(128));
     let more = fill(&allocator, &in_default()).0;
@@ -56,7 +52,7 @@ fn the_heap_types_of_a_segment_group_share_it() {
     let gpu = open("uma");
     set_local_budget(&gpu, mib(64));
     let allocator = allocator(&gpu, share(0.75));
-    let (uploads, _) = fill(&allocator, &upload());
+    let (uploads, _) = fill(&allocator, &in_upload());
     assert_eq!(uploads.len(), 12);
     refused(try_buffer(&allocator, &in_default(), 64 * KIB), Error::is_over_budget);
     // Empty heaps of another type make way.
@@ -70,7 +66,7 @@ fn each_of_nested_allocators_has_a_share() {
     let gpu = open("discrete");
     set_local_budget(&gpu, mib(64));
     let parent = allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy: SegmentedPool, ..share(0.5) });
-    let child = parent.create_nested(share(0.25)).expect("sound");
+    let child = nested_in(&parent, share(0.25));
     let of_child = fill(&child, &in_default()).0;
     assert_eq!((of_child.len(), child.reserved()), (4, mib(16)));
     let of_parent = fill(&parent, &in_default()).0;

@@ -103,7 +103,7 @@ fn a_refused_request_releases_nothing() {
                 let held = place(HeapType::Upload, NEVER_ALLOCATE_HEAP);
                 try_buffer(&allocator, &held, size).expect_err("no heap is so large");
                 if extra.is_empty() {
-                    let desc = PoolDesc { heap_size: Some(mib(19)), min_heap_count: 4, ..Default::default() };
+                    let desc = PoolDesc { min_heap_count: 4, ..pool_of(mib(19)) };
                     allocator.create_pool(desc).expect_err("the third heap cannot fit");
                 }
                 assert!(heaps_of(&[&allocator, &nested]) == before, "{number}, {profile}, {size}");
@@ -174,8 +174,7 @@ fn requests_beyond_a_limit_leave_the_heaps_of_other_types() {
         .flat_map(|flags| [EmptyHeapPolicy::Default, FewestHitches].map(|policy| (flags, policy)))
     {
         let gpu = open("discrete");
-        let limits = HeapLimits { default: Some(mib(64)), ..Default::default() };
-        let desc = ResourceAllocatorDesc { empty_heap_policy: policy, ..with_limits(limits) };
+        let desc = ResourceAllocatorDesc { empty_heap_policy: policy, ..limited_to(mib(64)) };
         let allocator = allocator(&gpu, desc);
         let mut created = Vec::new();
         for _ in 0..20 {
@@ -196,9 +195,7 @@ fn what_the_device_lacks_releases_nothing_of_another_segment_group() {
     let allocator = keeping(&gpu, ResourceAllocatorDesc::default());
     let upload = buffer(&allocator, &in_upload(), MIB);
     let of_local = local(&allocator, 512 * MIB);
-    let live: Vec<_> =
-        std::iter::from_fn(|| try_buffer(&allocator, &place(HeapType::Default, OWN), 64 * MIB).ok())
-            .collect();
+    let live = as_many_as_fit(&allocator, &place(HeapType::Default, OWN), 64 * MIB);
     drop(upload);
     let held = held_in(&allocator, HeapType::Upload);
     for flags in [NONE, OWN, COMMITTED, PREFERRED] {

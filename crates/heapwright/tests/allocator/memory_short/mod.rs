@@ -22,7 +22,7 @@ fn try_texture(
 fn what_is_free_in_heaps_is_used_when_the_device_is_full() {
     let (gpu, allocator) = with_allocator(open("discrete-2gib"));
     let place = in_default();
-    let mut held: Vec<_> = std::iter::from_fn(|| try_buffer(&allocator, &place, 300 * KIB).ok()).collect();
+    let mut held = as_many_as_fit(&allocator, &place, 300 * KIB);
     held = held.into_iter().skip(1).step_by(2).collect();
     let free = allocator.reserved().get() - allocator.stats().used.get();
     let mut small = Vec::new();
@@ -40,8 +40,7 @@ fn what_is_free_in_heaps_is_used_when_the_device_is_full() {
 fn within_budget_gives_back_what_exceeds_it_at_once() {
     for always in [true, false] {
         let gpu = open("discrete");
-        let flags =
-            if always { ResourceAllocatorFlags::ALWAYS_IN_BUDGET } else { ResourceAllocatorFlags::empty() };
+        let flags = if always { ResourceAllocatorFlags::ALWAYS_IN_BUDGET } else { NO_FLAGS };
         let allocator = with_flags(&gpu, flags);
         let held: Vec<_> = (0..32).map(|_| local(&allocator, 100 * MIB)).collect();
         drop(held);
@@ -65,7 +64,7 @@ fn empty_heaps_of_pools_and_nested_allocators_make_way_too() {
         set_local_budget(&gpu, mib(1000));
         let allocator = usual(&gpu);
         let desc = with_algorithm(algorithm);
-        let child = allocator.create_nested(desc).expect("sound");
+        let child = nested_in(&allocator, desc);
         let pool = new_pool(&allocator, PoolDesc::default());
         let nested_pool = new_pool(&child, PoolDesc::default());
 
@@ -113,7 +112,7 @@ fn heaps_of_their_own_do_not_pile_up() {
     let sizes = [64 * KIB, 4 * MIB, 100 * MIB];
     for size in sizes {
         let gpu = open("discrete");
-        for flags in [ResourceAllocatorFlags::empty(), ResourceAllocatorFlags::NEVER_OVER_ALLOCATE] {
+        for flags in [NO_FLAGS, ResourceAllocatorFlags::NEVER_OVER_ALLOCATE] {
             let allocator = with_flags(&gpu, flags);
             for flag in [OWN, NEVER_RESIDENT] {
                 let alone = place(HeapType::Default, flag);
@@ -152,7 +151,7 @@ fn nested_allocators_of_every_algorithm_use_heaps_again() {
         let gpu = any_device();
         let of = |algorithm| keeping_empty_heaps(with_algorithm(algorithm));
         let outer = allocator(&gpu, of(parent));
-        let inner = outer.create_nested(of(child)).expect("sound");
+        let inner = nested_in(&outer, of(child));
         for _ in 0..10 {
             drop(local(&inner, 4 * MIB));
         }

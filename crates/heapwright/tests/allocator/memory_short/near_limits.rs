@@ -11,7 +11,7 @@ const SHARED: ResourceAllocationFlags = NEVER_FALLBACK;
 const OWN_HEAP: ResourceAllocationFlags = OWN.union(SHARED);
 
 fn limited(limit: u64) -> ResourceAllocatorDesc {
-    with_limits(HeapLimits { default: Some(ByteSize::new(limit)), ..Default::default() })
+    limited_to(ByteSize::new(limit))
 }
 
 fn try_local(
@@ -41,7 +41,7 @@ fn an_own_heap_uses_a_larger_empty_heap_where_nothing_may_be_released() {
 
 #[test]
 fn a_pooled_heap_that_is_too_large_is_used_or_released() {
-    for flags in [ResourceAllocatorFlags::NEVER_OVER_ALLOCATE, ResourceAllocatorFlags::empty()] {
+    for flags in [ResourceAllocatorFlags::NEVER_OVER_ALLOCATE, NO_FLAGS] {
         for algorithm in ALGORITHMS {
             let gpu = open("discrete");
             let empty_heap_policy = SegmentedPool;
@@ -68,8 +68,7 @@ fn unused_backing_buffers_make_way_under_every_policy() {
     {
         for kind in [SHARED, OWN_HEAP, COMMITTED] {
             let gpu = open("discrete");
-            let allocator =
-                allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy, ..Default::default() });
+            let allocator = allocator(&gpu, of_policy(empty_heap_policy));
             let upload = |flags| place(HeapType::Upload, flags);
             drop(buffer(&allocator, &upload(WITHIN), 1000));
             let used = usage_of(&gpu, SegmentGroup::NonLocal);
@@ -85,8 +84,7 @@ fn unused_backing_buffers_make_way_under_every_policy() {
 #[test]
 fn releasing_counts_the_heaps_of_unused_backing_buffers() {
     for empty_heap_policy in [EmptyHeapPolicy::Default, FixedPool] {
-        let (_gpu, allocator) =
-            on(open("discrete"), ResourceAllocatorDesc { empty_heap_policy, ..Default::default() });
+        let (_gpu, allocator) = on(open("discrete"), of_policy(empty_heap_policy));
         drop(buffer(&allocator, &place(HeapType::Upload, WITHIN), 1000));
         let held = allocator.reserved();
         assert!(held > ByteSize::ZERO, "{empty_heap_policy:?}");

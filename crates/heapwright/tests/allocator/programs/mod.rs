@@ -86,7 +86,7 @@ fn steps(request: impl Strategy<Value = Request> + 'static) -> impl Strategy<Val
 
 fn setup() -> impl Strategy<Value = Setup> {
     let flags = prop_oneof![
-        6 => Just(ResourceAllocatorFlags::empty()),
+        6 => Just(NO_FLAGS),
         2 => Just(ResourceAllocatorFlags::ALWAYS_IN_BUDGET),
         1 => Just(ResourceAllocatorFlags::ALWAYS_ON_DEMAND),
         3 => Just(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE),
@@ -159,6 +159,11 @@ fn programs(usual: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 2000, ..ProptestConfig::default() }
 }
 
+fn run(mut program: Program, steps: &[Step]) {
+    steps.iter().for_each(|step| program.step(step));
+    program.end();
+}
+
 proptest! {
     #![proptest_config(programs(256))]
 
@@ -168,11 +173,8 @@ proptest! {
         setup in setup(),
         steps in steps(request(sizes(), 0)),
     ) {
-        let mut program = Program::new(profile, setup);
-        for step in &steps {
-            program.step(step);
-        }
-        program.end();
+        let program = Program::new(profile, setup);
+        run(program, &steps);
     }
 }
 
@@ -190,11 +192,8 @@ proptest! {
         let gpu = Instance::open_with(profile, DeviceOptions { aliasing, ..Default::default() });
         let gpu = gpu.expect("a fresh instance");
         let contents = Box::new(copying_queue::Gpu::new(&gpu.device));
-        let mut program = Program::on(gpu, setup, Some(contents));
-        for step in &steps {
-            program.step(step);
-        }
-        program.end();
+        let program = Program::on(gpu, setup, Some(contents));
+        run(program, &steps);
     }
 }
 
@@ -204,7 +203,7 @@ proptest! {
 fn within_the_budget_heaps_are_released_before_a_larger_empty_heap_is_used() {
     let profile = profiles().into_iter().find(|profile| profile.name == "discrete").expect("there is one");
     let setup = Setup {
-        flags: [ResourceAllocatorFlags::ALWAYS_IN_BUDGET, ResourceAllocatorFlags::empty()],
+        flags: [ResourceAllocatorFlags::ALWAYS_IN_BUDGET, NO_FLAGS],
         policies: [EmptyHeapPolicy::Default; 2],
         limits: [(None, None), (None, None)],
         shares: [None, None],
@@ -235,9 +234,6 @@ fn within_the_budget_heaps_are_released_before_a_larger_empty_heap_is_used() {
         Step::Free(0),
         request(0, false, false, Kind::Shared, 21_954_561),
     ];
-    let mut program = Program::new(profile, setup);
-    for step in &steps {
-        program.step(step);
-    }
-    program.end();
+    let program = Program::new(profile, setup);
+    run(program, &steps);
 }

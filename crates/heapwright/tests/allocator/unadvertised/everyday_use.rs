@@ -6,21 +6,20 @@ use crate::gpu::*;
 /// Uses allocators of many kinds on a device, and returns the number of allocations made.
 pub(crate) fn use_everything(device: &ID3D12Device, adapter: Option<&IDXGIAdapter3>) -> usize {
     let mut made = 0;
-    let flags = [
-        ResourceAllocatorFlags::empty(),
+    for flags in [
+        NO_FLAGS,
         ResourceAllocatorFlags::CREATE_NOT_ZEROED | ResourceAllocatorFlags::CREATE_NOT_RESIDENT,
         ResourceAllocatorFlags::ALLOW_PREFETCH | ResourceAllocatorFlags::NEVER_LEAK,
         ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY | ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT,
         ResourceAllocatorFlags::ALWAYS_COMMITTED,
-    ];
-    for flags in flags {
+    ] {
         let desc = flagged(flags);
         made += use_allocator(device, &ResourceAllocator::new(device, adapter, desc).expect("sound"));
     }
     for suballocation_algorithm in [Slab, BuddySystem, Dedicated] {
         let desc = with_algorithm(suballocation_algorithm);
         let allocator = ResourceAllocator::new(device, adapter, desc).expect("sound");
-        made += use_allocator(device, &allocator.create_nested(Default::default()).expect("sound"));
+        made += use_allocator(device, &nested_in(&allocator, Default::default()));
         made += use_allocator(device, &allocator);
     }
     made
@@ -114,11 +113,6 @@ fn buffers(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
 }
 
 fn some_textures() -> [D3D12_RESOURCE_DESC; 8] {
-    let depth = D3D12_RESOURCE_DESC {
-        Format: DXGI_FORMAT_D32_FLOAT,
-        Flags: D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL,
-        ..texture(64, 64)
-    };
     [
         texture(16, 16),
         texture(64, 64),
@@ -127,7 +121,7 @@ fn some_textures() -> [D3D12_RESOURCE_DESC; 8] {
         target(64, 64, 1),
         target(64, 64, 4),
         target(512, 512, 4),
-        depth,
+        depth_buffer(64, 64),
     ]
 }
 
@@ -135,8 +129,7 @@ fn textures(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
     let mut held = Vec::new();
     for desc in some_textures() {
         for flags in [NONE, OWN, COMMITTED] {
-            let made = allocator.create_resource(&place(HeapType::Default, flags), &desc, COMMON, None);
-            held.push(made.unwrap_or_else(|error| panic!("{desc:?}: {error}")));
+            held.push(create(allocator, &place(HeapType::Default, flags), &desc));
         }
     }
     held
@@ -150,9 +143,8 @@ fn pools(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
             PoolDesc {
                 extra_heap_flags: D3D12_HEAP_FLAG_CREATE_NOT_ZEROED,
                 residency_priority: Some(D3D12_RESIDENCY_PRIORITY_HIGH),
-                heap_size: Some(mib(1)),
                 min_heap_count: 1,
-                ..Default::default()
+                ..pool_of(mib(1))
             },
             buffer_of(5000),
         ),
@@ -161,40 +153,28 @@ fn pools(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
             PoolDesc { resources: ResourceKind::RenderTargets, multisampled: true, ..Default::default() },
             target(256, 256, 4),
         ),
-        (PoolDesc { algorithm: Linear, heap_size: Some(mib(1)), ..Default::default() }, buffer_of(5000)),
+        (PoolDesc { algorithm: Linear, ..pool_of(mib(1)) }, buffer_of(5000)),
     ];
     for (desc, resource) in pools {
-        let pool = new_pool(allocator, desc);
-        let place = in_pool(&pool);
-        held.push(create(allocator, &place, &resource));
+        held.push(create(allocator, &in_pool(&new_pool(allocator, desc)), &resource));
     }
     held
 }
 
 fn import(device: &ID3D12Device, allocator: &ResourceAllocator) -> ResourceAllocation {
-    let properties = D3D12_HEAP_PROPERTIES { Type: D3D12_HEAP_TYPE_UPLOAD, ..Default::default() };
-    let (desc, state) = (buffer_of(3000), D3D12_RESOURCE_STATE_GENERIC_READ);
-    let mut theirs: Option<ID3D12Resource> = None;
-    // SAFETY: the device is live, the descriptions outlive the call, and the result has the requested interface.
-    unsafe {
-        device.CreateCommittedResource(&properties, D3D12_HEAP_FLAG_NONE, &desc, state, None, &mut theirs)
-    }
-    .expect("the device takes it");
-    let theirs = theirs.expect("and answers it");
+    let theirs = committed_buffer(device, D3D12_HEAP_TYPE_UPLOAD, 3000);
     // SAFETY: nobody maps it but this allocation.
     unsafe { allocator.import(&ResourceAllocationDesc::default(), &theirs) }.expect("it is this device's")
 }
 
 fn free_later(device: &ID3D12Device, allocator: &ResourceAllocator, held: &mut Vec<ResourceAllocation>) {
-    // SAFETY: the device is a live COM object.
-    let fence: ID3D12Fence = unsafe { device.CreateFence(0, D3D12_FENCE_FLAG_NONE) }.expect("a fence");
+    let fence = fence_of(device);
     let count = held.len().min(20);
     for (made, value) in held.drain(..count).zip(1..) {
         allocator.free_after(made, &fence, FenceValue::new(value)).expect("its own");
     }
     assert_eq!(allocator.collect(), 0);
-    // SAFETY: the fence is a live COM object.
-    unsafe { fence.Signal(u64::MAX - 1) }.ok().expect("signalled");
+    signal(&fence, u64::MAX - 1);
     assert_eq!(allocator.collect(), count);
 }
 
@@ -208,15 +188,10 @@ fn move_some(allocator: &ResourceAllocator) -> usize {
             Some(create(allocator, &place, desc))
         })
         .collect();
-    for (number, made) in held.iter_mut().enumerate() {
-        if number % 7 != 0 {
-            *made = None;
-        }
-    }
+    held.iter_mut().enumerate().filter(|(number, _)| number % 7 != 0).for_each(|(_, made)| *made = None);
     let Ok(mut run) = allocator.defragment(DefragmentationDesc::default()) else { return held.len() };
     for _ in 0..100 {
-        let budget = DefragmentationBudget { time: Duration::from_secs(60), ..Default::default() };
-        let step = run.step(budget);
+        let step = run.step(without_time_limit());
         for mut planned in step.moves {
             let index = usize::try_from(planned.user_data()).expect("small");
             let made = held[index].as_mut().expect("it lives");

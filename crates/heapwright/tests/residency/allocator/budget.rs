@@ -22,7 +22,7 @@ fn empty_heaps_are_released_while_heaps_in_use_are_evicted() {
 
 #[test]
 fn shared_heaps_and_committed_resources_are_paged_too() {
-    for flags in [ResourceAllocatorFlags::empty(), ResourceAllocatorFlags::ALWAYS_COMMITTED] {
+    for flags in [NO_FLAGS, ResourceAllocatorFlags::ALWAYS_COMMITTED] {
         let scene = Scene::with_flags(8, flags);
         let make = |kib: u64| local(&scene.allocator, kib << 10);
         let made: Vec<_> = (0..48).map(|number| make(64 + 37 * (number % 11))).collect();
@@ -119,8 +119,7 @@ fn empty_heaps_go_before_live_ones() {
     // Kept as an empty heap, which was used later than the live one.
     drop(scene.alone(4));
     assert_eq!(scene.allocator.reserved(), mib(8));
-    let texture_like =
-        try_buffer(&scene.allocator, &place(HeapType::GpuUpload, OWN), 4 << 20).expect("there is room");
+    let texture_like = buffer(&scene.allocator, &place(HeapType::GpuUpload, OWN), 4 << 20);
     assert_eq!(texture_like.memory().expect("managed").segment_group(), SegmentGroup::Local);
     assert!(is_resident(&live), "the empty heap was enough");
     assert_eq!(scene.allocator.reserved(), mib(8), "it went back to the device");
@@ -163,7 +162,7 @@ fn what_may_never_be_needed_evicts_nothing() {
 fn a_probe_knows_what_could_be_evicted() {
     let scene = Scene::of_mib(4);
     let idle = scene.alone(4);
-    let desc = ResourceAllocationDesc { flags: WITHIN_BUDGET | OWN, ..in_default() };
+    let desc = place(HeapType::Default, WITHIN_BUDGET | OWN);
     let resource = ResourceDesc::new(&buffer_desc(mib(2)));
     scene.allocator.probe(&desc, resource).expect("what is idle can go");
     assert!(is_resident(&idle), "a probe changes nothing");
@@ -182,8 +181,7 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
     let locked = scene.alone(2);
     locked.memory().expect("managed").lock().expect("there is room");
     let probe = |flags| {
-        let flags = flags | OWN;
-        let desc = ResourceAllocationDesc { flags, ..in_default() };
+        let desc = place(HeapType::Default, flags | OWN);
         let resource = ResourceDesc::new(&buffer_desc(mib(1)));
         let probed = scene.allocator.probe(&desc, resource).map(|probe| probe.memory);
         let made = scene.allocator.create(&desc, resource).map(drop);
@@ -195,13 +193,12 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
     assert_eq!(probe(COMMITTED), new);
     scene.end(locked);
 
-    let allocator = ResourceAllocatorDesc { empty_heap_policy: SegmentedPool, ..Default::default() };
+    let allocator = of_policy(SegmentedPool);
     let scene = Scene::new(Setup { allocator, ..Setup::default() });
     drop(scene.alone(1));
     let probe = |flags| {
-        let desc = ResourceAllocationDesc { flags: flags | OWN, ..in_default() };
-        let resource = ResourceDesc::new(&buffer_desc(mib(1)));
-        scene.allocator.probe(&desc, resource).expect("there is room").memory
+        let desc = place(HeapType::Default, flags | OWN);
+        scene.allocator.probe(&desc, buffer_desc(mib(1))).expect("there is room").memory
     };
     assert_eq!(probe(NONE), PredictedMemory::Held);
     assert_eq!(probe(NEVER_RESIDENT), new, "what is held is managed");
@@ -210,8 +207,7 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
 
 #[test]
 fn limits_hold_beside_the_budget() {
-    let limits = HeapLimits { default: Some(mib(3)), ..Default::default() };
-    let allocator = with_limits(limits);
+    let allocator = limited_to(mib(3));
     let scene = Scene::new(Setup { budget_mib: Some(2), allocator, ..Setup::default() });
     let made: Vec<_> = (0..3).map(|_| scene.alone(1)).collect();
     assert_eq!((scene.used_mib(), made.iter().filter(|made| is_resident(made)).count()), (2, 2));

@@ -62,9 +62,8 @@ fn a_heap_that_begins_evicted_evicts_nothing() {
         .allocator
         .create_pool(PoolDesc {
             extra_heap_flags: D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT,
-            heap_size: Some(mib(2)),
             min_heap_count: 3,
-            ..Default::default()
+            ..pool_of(mib(2))
         })
         .expect("nothing is needed for it");
     assert!(resident.iter().all(is_resident));

@@ -15,21 +15,16 @@ struct Scene {
 fn scene(call: Call, hresult: HRESULT, flags: ResourceAllocatorFlags) -> Scene {
     let gpu = open("discrete");
     let faults = Faults::new(Some(call), hresult);
-    let device = inject(&gpu.device, &faults);
-    let budgets = GroupBudgets { local: mib(8), non_local: mib(8) };
-    let budget_override = Some(budgets);
+    inject(&gpu.device, &faults);
+    let budget_override = Some(GroupBudgets { local: mib(8), non_local: mib(8) });
     let desc = ResidencyManagerDesc { budget_override, ..Default::default() };
-    let allocator_desc = flagged(flags);
-    let (allocator, manager) =
-        ResourceAllocator::with_new_residency(&device, Some(&gpu.adapter), allocator_desc, desc)
-            .expect("sound");
+    let (allocator, manager) = managed(&gpu, flagged(flags), desc);
     Scene { allocator, manager, faults, gpu }
 }
 
 impl Scene {
     fn make(&self, flags: ResourceAllocationFlags) -> Result<ResourceAllocation, Error> {
-        let desc = ResourceAllocationDesc { flags, ..in_default() };
-        self.allocator.create_resource(&desc, &buffer_desc(mib(1)), COMMON, None)
+        try_buffer(&self.allocator, &place(HeapType::Default, flags), MIB)
     }
 
     fn end<T>(self, held: T) {
@@ -47,7 +42,7 @@ impl Scene {
 fn a_refused_creation_leaves_nothing_in_the_books() {
     for (call, flags) in [(Call::CreateHeap, OWN), (Call::CreateCommittedResource, COMMITTED)] {
         for hresult in [E_OUTOFMEMORY, E_INVALIDARG, DXGI_ERROR_DEVICE_REMOVED] {
-            let scene = scene(call, hresult, ResourceAllocatorFlags::empty());
+            let scene = scene(call, hresult, NO_FLAGS);
             scene.faults.fail_all();
             let flags = flags | NEVER_FALLBACK;
             let error = scene.make(flags).expect_err("the device refuses");
@@ -65,7 +60,7 @@ fn a_refused_creation_leaves_nothing_in_the_books() {
 
 #[test]
 fn a_resource_that_was_not_placed_leaves_its_heap_managed() {
-    let scene = scene(Call::CreatePlacedResource, E_OUTOFMEMORY, ResourceAllocatorFlags::empty());
+    let scene = scene(Call::CreatePlacedResource, E_OUTOFMEMORY, NO_FLAGS);
     scene.faults.fail_all();
     let error = scene.make(OWN | NEVER_FALLBACK).expect_err("the device refuses");
     assert_eq!(error.hresult(), E_FAIL, "as NEVER_FALLBACK has it: {error}");

@@ -1,8 +1,6 @@
 //! What the owners of memory set on it ends with them: the next owner finds it unlocked, with its usual priority and
 //! without a name.
 
-use heapwright::d3d12::names::WKPDID_D3DDebugObjectNameW;
-
 use super::scene::{Scene, Setup, is_locked, is_resident};
 use crate::gpu::*;
 
@@ -27,18 +25,16 @@ fn kinds() -> Vec<Kind> {
         pool: None,
         is_nested: false,
     };
-    let by =
-        |suballocation_algorithm| ResourceAllocatorDesc { suballocation_algorithm, ..Default::default() };
-    let pool = PoolDesc { heap_size: Some(mib(1)), ..Default::default() };
+    let pool = pool_of(mib(1));
     vec![
         kind("own heap", OWN, MIB),
         kind("shared heap", NONE, MIB / 4),
         kind("slot of a slab", NONE, 1000),
         Kind { heap_type: HeapType::Upload, ..kind("part of a buffer", WITHIN, 1000) },
-        Kind { desc: by(Slab), ..kind("slab", NONE, 1000) },
-        Kind { desc: by(Slab), ..kind("own heap beside slabs", OWN, MIB) },
-        Kind { desc: by(BuddySystem), ..kind("buddy", NONE, 1000) },
-        Kind { desc: by(Dedicated), ..kind("dedicated", NONE, MIB) },
+        Kind { desc: with_algorithm(Slab), ..kind("slab", NONE, 1000) },
+        Kind { desc: with_algorithm(Slab), ..kind("own heap beside slabs", OWN, MIB) },
+        Kind { desc: with_algorithm(BuddySystem), ..kind("buddy", NONE, 1000) },
+        Kind { desc: with_algorithm(Dedicated), ..kind("dedicated", NONE, MIB) },
         Kind { pool: Some(pool.clone()), ..kind("heap of a pool", NONE, MIB / 4) },
         Kind { pool: Some(pool), ..kind("own heap of a pool", OWN, MIB) },
         Kind {
@@ -50,14 +46,9 @@ fn kinds() -> Vec<Kind> {
     ]
 }
 
-fn object_name(allocation: &ResourceAllocation) -> Option<Vec<u16>> {
-    let (mut units, mut size) = ([0_u16; 64], 128);
-    let object = allocation.memory().expect("managed").pageable();
-    let found = unsafe {
-        object.GetPrivateData(&WKPDID_D3DDebugObjectNameW, &mut size, Some(units.as_mut_ptr().cast()))
-    };
-    let name = units.split(|&unit| unit == 0).next().expect("one").to_vec();
-    (found.is_ok() && !name.is_empty()).then_some(name)
+fn object_name(allocation: &ResourceAllocation) -> Option<String> {
+    let name = name_of(allocation.memory().expect("managed").pageable());
+    name.ok().filter(|name| !name.is_empty())
 }
 
 /// A manager that evicts what was not used for longest, among heaps of the same priority.
@@ -89,18 +80,15 @@ fn the_next_owner_finds_the_memory_as_new() {
     for kind in kinds() {
         let Kind { name, desc, heap_type, flags, bytes, pool, is_nested } = kind;
         let scene = Scene::simulated(Setup { allocator: desc.clone(), ..by_last_use() });
-        let pool = pool.map(|desc| scene.allocator.create_pool(desc).expect("sound"));
-        let nested = is_nested.then(|| scene.allocator.create_nested(desc).expect("sound"));
+        let pool = pool.map(|desc| new_pool(&scene.allocator, desc));
+        let nested = is_nested.then(|| nested_in(&scene.allocator, desc));
         let make = |allocator: &ResourceAllocator| {
             let place = ResourceAllocationDesc { pool: pool.as_ref(), flags, ..Default::default() };
             let place = match place.pool {
                 Some(_) => place,
                 None => ResourceAllocationDesc { heap_type: Some(heap_type.into()), ..place },
             };
-            let state =
-                if heap_type == HeapType::Upload { D3D12_RESOURCE_STATE_GENERIC_READ } else { COMMON };
-            let desc = buffer_of(bytes);
-            allocator.create_resource(&place, &desc, state, None).expect("there is room")
+            buffer(allocator, &place, bytes)
         };
         let first = make(&scene.allocator);
         let memory = first.memory().expect("managed");
@@ -140,9 +128,9 @@ fn the_next_owner_finds_the_memory_as_new() {
 fn the_priority_is_that_of_the_pool_again() {
     let scene = Scene::of_mib(64);
     let desc = PoolDesc { residency_priority: Some(D3D12_RESIDENCY_PRIORITY_LOW), ..Default::default() };
-    let pool = scene.allocator.create_pool(desc).expect("sound");
+    let pool = new_pool(&scene.allocator, desc);
     let make = || {
-        let place = ResourceAllocationDesc { pool: Some(&pool), flags: OWN, ..Default::default() };
+        let place = ResourceAllocationDesc { flags: OWN, ..in_pool(&pool) };
         scene.allocator.create(&place, buffer_desc(mib(1))).expect("there is room")
     };
     let first = make();
@@ -198,14 +186,7 @@ fn a_mapping_keeps_its_lock() {
 #[test]
 fn the_holder_of_a_move_uses_its_target() {
     let scene = Scene::of_mib(64);
-    let place = in_default();
-    let mut made: Vec<_> =
-        (0..64).map(|_| try_buffer(&scene.allocator, &place, 256 << 10).expect("there is room")).collect();
-    let mut number = 0;
-    made.retain(|_| {
-        number += 1;
-        number % 8 == 1
-    });
+    let made = scene.sparse_buffers();
     let mut run = scene.allocator.defragment(DefragmentationDesc::default()).expect("the usual heaps");
     let moves = run.step(without_time_limit()).moves;
     assert!(!moves.is_empty(), "there is something to move");

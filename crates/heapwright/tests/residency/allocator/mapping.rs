@@ -9,12 +9,7 @@ fn mapping_makes_resident_what_is_evicted() {
     let budgets = GroupBudgets { local: gib(1), non_local: mib(4) };
     let desc = ResidencyManagerDesc { budget_override: Some(budgets), ..Default::default() };
     let (allocator, manager) = managed(&gpu, Default::default(), desc);
-    let flags = OWN;
-    let desc = ResourceAllocationDesc { flags, ..in_upload() };
-    let make = || {
-        let state = D3D12_RESOURCE_STATE_GENERIC_READ;
-        allocator.create_resource(&desc, &buffer_desc(mib(1)), state, None).expect("room")
-    };
+    let make = || buffer(&allocator, &place(HeapType::Upload, OWN), MIB);
     let mut made: Vec<_> = (0..8).map(|_| make()).collect();
     assert_eq!(manager.stats().non_local.evicted_count, 4);
     for (number, allocation) in (0_u8..).zip(&mut made) {

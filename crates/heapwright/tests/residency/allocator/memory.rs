@@ -54,11 +54,9 @@ fn an_allocator_in_budget_makes_its_manager_so() {
     _locked.memory().expect("managed").lock().expect("resident");
     // The manager by itself refuses the heap.
     let desc = ResidencyHeapDesc { segment_group: Some(LOCAL), ..Default::default() };
-    let error = scene
-        .manager
-        .create_heap(&ResidencyHeapDesc { size: mib(1), ..desc }, || panic!("there is no room"))
-        .expect_err("no room");
-    assert!(error.is_out_of_memory() && error.is_over_budget(), "{error}");
+    let desc = ResidencyHeapDesc { size: mib(1), ..desc };
+    let error = refused(scene.manager.create_heap(&desc, || panic!("no room")), Error::is_over_budget);
+    assert!(error.is_out_of_memory());
 }
 
 #[test]
@@ -128,15 +126,13 @@ fn an_imported_upload_buffer_is_non_local() {
 #[test]
 fn nested_allocators_share_the_manager_and_the_heaps() {
     let scene = Scene::of_mib(64);
-    let nested = scene.allocator.create_nested(Default::default()).expect("sound");
-    assert_eq!(
-        nested.residency_manager().map(ResidencyManager::debug_name),
-        Some(scene.manager.debug_name()),
-    );
-    let first = try_buffer(&scene.allocator, &in_default(), 1000).expect("room");
+    let nested = nested_in(&scene.allocator, Default::default());
+    let name = nested.residency_manager().map(ResidencyManager::debug_name);
+    assert_eq!(name, Some(scene.manager.debug_name()));
+    let first = buffer(&scene.allocator, &in_default(), 1000);
     let heap = first.heap().expect("placed").clone();
     drop(first);
-    let second = try_buffer(&nested, &in_default(), 1000).expect("room");
+    let second = buffer(&nested, &in_default(), 1000);
     assert_eq!(second.heap(), Some(&heap), "the empty heap");
     assert!(second.memory().is_some());
     assert_eq!(scene.manager.stats().local.resident_count, 1);
@@ -148,16 +144,11 @@ fn nested_allocators_share_the_manager_and_the_heaps() {
 #[test]
 fn heaps_of_a_pool_go_by_its_priority() {
     let scene = Scene::of_mib(4);
-    let pool = |priority| {
-        let desc = PoolDesc { residency_priority: priority, ..Default::default() };
-        scene.allocator.create_pool(desc).expect("sound")
-    };
-    let (low, usual) = (pool(Some(D3D12_RESIDENCY_PRIORITY_LOW)), pool(None));
-    let make = |pool| {
-        let desc = ResourceAllocationDesc { pool: Some(pool), flags: OWN, ..Default::default() };
-        let buffer = buffer_desc(mib(1));
-        scene.allocator.create_resource(&desc, &buffer, COMMON, None).expect("there is room")
-    };
+    let [low, usual] = [Some(D3D12_RESIDENCY_PRIORITY_LOW), None].map(|residency_priority| {
+        new_pool(&scene.allocator, PoolDesc { residency_priority, ..Default::default() })
+    });
+    let own = |pool| ResourceAllocationDesc { flags: OWN, ..in_pool(pool) };
+    let make = |pool| buffer(&scene.allocator, &own(pool), MIB);
     let kept = [make(&usual), make(&usual)];
     let goes = [make(&low), make(&low)];
     // Despite being used last, they are evicted first.
@@ -171,21 +162,12 @@ fn heaps_of_a_pool_go_by_its_priority() {
 #[test]
 fn a_move_says_what_memory_it_goes_to() {
     let scene = Scene::of_mib(64);
-    let place = in_default();
-    let mut made: Vec<_> =
-        (0..64).map(|_| try_buffer(&scene.allocator, &place, 256 << 10).expect("there is room")).collect();
-    // Keeps a few allocations in each heap.
-    let mut number = 0;
-    made.retain(|_| {
-        number += 1;
-        number % 8 == 1
-    });
+    let mut made = scene.sparse_buffers();
     scene.fill_all(&made);
-    let mut defragmentation =
-        scene.allocator.defragment(DefragmentationDesc::default()).expect("the usual heaps");
+    let mut run = scene.allocator.defragment(DefragmentationDesc::default()).expect("the usual heaps");
     let mut moved = 0;
     for _ in 0..100 {
-        let step = defragmentation.step(without_time_limit());
+        let step = run.step(without_time_limit());
         for mut planned in step.moves {
             let id = planned.allocation();
             let allocation = made.iter_mut().find(|allocation| allocation.id() == id).expect("it is live");
@@ -210,7 +192,7 @@ fn a_move_says_what_memory_it_goes_to() {
     }
     assert!(moved > 0, "there was something to move");
     scene.assert_all_filled(&made);
-    scene.end((defragmentation, made));
+    scene.end((run, made));
 }
 
 /// GPGMM's defects 20 and 22: a destroyed allocation releases its own locks and no others.
@@ -233,10 +215,7 @@ fn a_heap_that_goes_locked_leaves_nothing_behind() {
 #[test]
 fn unified_memory_is_one_group() {
     for flags in [ResidencyManagerFlags::empty(), ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY] {
-        let allocator = ResourceAllocatorDesc {
-            flags: ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY,
-            ..Default::default()
-        };
+        let allocator = flagged(ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY);
         let profile = Some("cache-coherent-uma");
         let scene =
             Scene::new(Setup { profile, manager: flags, allocator, budget_mib: Some(8), ..Setup::default() });
@@ -251,7 +230,6 @@ fn unified_memory_is_one_group() {
 /// With NEVER_USE_UNIFIED_MEMORY, UPLOAD and READBACK have the budget of the non-local group on UMA, too.
 #[test]
 fn heaps_of_an_allocator_have_two_budgets_where_memory_is_not_unified() {
-    const OTHER: SegmentGroup = NON_LOCAL;
     let budgets = GroupBudgets { local: mib(4), non_local: mib(2) };
     let never = ResidencyManagerFlags::NEVER_USE_UNIFIED_MEMORY;
     for (profile, is_apart) in
@@ -261,16 +239,14 @@ fn heaps_of_an_allocator_have_two_budgets_where_memory_is_not_unified() {
         let flags = flags | ResidencyManagerFlags::ALWAYS_IN_BUDGET;
         let gpu = open(profile);
         let manager = ResidencyManagerDesc { flags, budget_override: Some(budgets), ..Default::default() };
-        let adapter = Some(&gpu.adapter);
-        let made = ResourceAllocator::with_new_residency(&gpu.device, adapter, Default::default(), manager);
-        let (allocator, manager) = made.expect("sound");
+        let (allocator, manager) = managed(&gpu, Default::default(), manager);
         for placement in [OWN, COMMITTED] {
             let mut held = Vec::new();
             for (heap_type, expected) in [
                 (HeapType::Default, LOCAL),
                 (HeapType::GpuUpload, LOCAL),
-                (HeapType::Upload, OTHER),
-                (HeapType::Readback, OTHER),
+                (HeapType::Upload, NON_LOCAL),
+                (HeapType::Readback, NON_LOCAL),
             ] {
                 let group = if is_apart { expected } else { LOCAL };
                 let made = buffer(&allocator, &place(heap_type, placement), MIB);
@@ -281,17 +257,15 @@ fn heaps_of_an_allocator_have_two_budgets_where_memory_is_not_unified() {
                 let stats = manager.stats();
                 let all = [stats.local.resident, stats.non_local.resident].map(ByteSize::get);
                 assert_eq!(all.iter().sum::<u64>(), (held.len() as u64 + 1) * MIB, "{what}");
-                let in_group = if group == OTHER { all[1] } else { all[0] };
+                let in_group = if group == NON_LOCAL { all[1] } else { all[0] };
                 let info = manager.query_video_memory_info(group);
                 assert_eq!(info.current_usage.get(), in_group, "{what}: what is the manager's, once");
                 held.push(made);
             }
             // The budget of one group is no other's.
             if is_apart {
-                refused(
-                    try_buffer(&allocator, &place(HeapType::Upload, placement), MIB),
-                    Error::is_over_budget,
-                );
+                let made = try_buffer(&allocator, &place(HeapType::Upload, placement), MIB);
+                refused(made, Error::is_over_budget);
                 for _ in 0..2 {
                     let made = buffer(&allocator, &place(HeapType::Default, placement), MIB);
                     made.memory().expect("managed").lock().expect("within the budget");
@@ -305,12 +279,12 @@ fn heaps_of_an_allocator_have_two_budgets_where_memory_is_not_unified() {
                 group.map_or(ByteSize::ZERO, |of| of.totals.reserved.saturating_add(of.totals.committed.size))
             };
             let expected = if is_apart { [4, 2] } else { [4, 0] };
-            assert_eq!([of(LOCAL), of(OTHER)], expected.map(ByteSize::from_mib), "{profile}");
+            assert_eq!([of(LOCAL), of(NON_LOCAL)], expected.map(ByteSize::from_mib), "{profile}");
             drop(held);
             allocator.release_empty_heaps();
             manager.audit().expect("sound");
         }
-        let info = manager.query_video_memory_info(OTHER);
+        let info = manager.query_video_memory_info(NON_LOCAL);
         let budget = if is_apart { budgets.non_local } else { ByteSize::ZERO };
         assert_eq!((info.budget, info.current_usage), (budget, ByteSize::ZERO));
     }
@@ -320,10 +294,7 @@ fn heaps_of_an_allocator_have_two_budgets_where_memory_is_not_unified() {
 fn a_reference_keeps_the_memory() {
     let scene = Scene::new(Setup::default());
     for flags in [NONE, COMMITTED] {
-        let made = scene
-            .allocator
-            .create_resource(&place(HeapType::Default, flags), &buffer_of(MIB), COMMON, None)
-            .expect("there is room");
+        let made = buffer(&scene.allocator, &place(HeapType::Default, flags), MIB);
         let memory = made.memory_reference().expect("managed");
         assert!(std::ptr::eq(&*memory, made.memory().expect("managed")));
         let again = memory.clone();

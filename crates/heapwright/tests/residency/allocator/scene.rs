@@ -34,10 +34,8 @@ impl Scene {
     }
 
     fn on(gpu: OwnGpu, setup: Setup) -> Self {
-        let budget_override = setup.budget_mib.map(|local| {
-            let (local, non_local) = (mib(local), gib(1));
-            GroupBudgets { local, non_local }
-        });
+        let budgets = |local| GroupBudgets { local: mib(local), non_local: gib(1) };
+        let budget_override = setup.budget_mib.map(budgets);
         let Setup { manager: flags, policy, .. } = setup;
         let desc = ResidencyManagerDesc { flags, policy, budget_override, ..Default::default() };
         let (allocator, manager) = managed(&*gpu, setup.allocator, desc);
@@ -55,6 +53,13 @@ impl Scene {
         Self::new(Setup { budget_mib: Some(budget_mib), allocator, ..Setup::default() })
     }
 
+    /// Creates buffers of 256 KiB and keeps every eighth, so that a defragmentation has something to move.
+    pub(crate) fn sparse_buffers(&self) -> Vec<ResourceAllocation> {
+        let mut made = (0..64).map(|_| local(&self.allocator, 256 * KIB)).collect();
+        keep_every(8, &mut made);
+        made
+    }
+
     /// Creates a buffer of so many MiB in its own heap.
     pub(crate) fn alone(&self, size: u64) -> ResourceAllocation {
         self.try_alone(size, NONE).expect("there is room")
@@ -69,9 +74,7 @@ impl Scene {
     }
 
     pub(crate) fn upload(&self, bytes: u64, flags: ResourceAllocationFlags) -> ResourceAllocation {
-        let desc = ResourceAllocationDesc { flags, ..in_upload() };
-        let state = D3D12_RESOURCE_STATE_GENERIC_READ;
-        self.allocator.create_resource(&desc, &buffer_of(bytes), state, None).expect("there is room")
+        buffer(&self.allocator, &place(HeapType::Upload, flags), bytes)
     }
 
     /// Executes what `record` records once the allocations that it uses are resident, and waits for the
@@ -122,10 +125,7 @@ impl Scene {
     /// Checks that a buffer has the bytes that `fill` wrote.
     #[track_caller]
     pub(crate) fn assert_filled(&self, source: &ResourceAllocation, seed: u8) {
-        let desc = in_readback();
-        let state = D3D12_RESOURCE_STATE_COPY_DEST;
-        let mut target =
-            self.allocator.create_resource(&desc, &buffer_of(8), state, None).expect("there is room");
+        let mut target = buffer(&self.allocator, &in_readback(), 8);
         let last = width(source) - 4;
         self.execute(&[source, &target], |list| unsafe {
             list.CopyBufferRegion(target.resource(), 0, source.resource(), 0, 4);
