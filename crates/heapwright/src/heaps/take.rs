@@ -233,12 +233,10 @@ impl HeapKinds {
     ) -> Result<NewHeap, Refusal> {
         let least = heaps.set.least_heap_size(request);
         let least = least.align_up(HEAP_GRANULARITY).unwrap_or(ByteSize::MAX);
-        let largest = self.source.max_heap_size;
-        let planned = heaps.new_heap_size(request)?.min(largest);
+        let planned = heaps.new_heap_size(request)?;
         let never = if planned < least {
             // The request exceeds the limit, or the one size of the pool's heaps.
-            let limit = if least > largest { largest } else { planned };
-            Some(Refusal::of(MemorySource::NewHeap(least), Obstacle::HeapSize { limit }))
+            Some(Refusal::of(MemorySource::NewHeap(least), Obstacle::HeapSize { limit: planned }))
         } else if flags.contains(ResourceAllocationFlags::NEVER_ALLOCATE_HEAP) {
             Some(Refusal::of(MemorySource::HeldMemory, Obstacle::NoRoom))
         } else {
@@ -254,7 +252,7 @@ impl HeapKinds {
         let left = room.get() / fraction;
         let wanted = if left >= planned.get() {
             planned
-        } else if takes_any_size && least < planned {
+        } else if takes_any_size {
             // A whole number of requests.
             let size = request.size.get();
             let requests = ByteSize::new((left & !(HEAP_GRANULARITY.get() - 1)) / size * size);

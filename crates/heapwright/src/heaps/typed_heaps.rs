@@ -75,9 +75,11 @@ impl TypedHeaps {
         Some(self.desc.heap_size).filter(|size| sharing == Sharing::Shared && !size.is_zero())
     }
 
-    /// Returns the size of the heap that a request would need, without changes.
+    /// Returns the size of the heap that is created for a request, or the maximum if that is less. Changes nothing.
     pub(crate) fn new_heap_size(&self, request: &PlacementRequest) -> Result<ByteSize, PlacementError> {
-        self.fixed_heap_size(request.sharing).map_or_else(|| self.set.new_heap_size(request), Ok)
+        let size =
+            self.fixed_heap_size(request.sharing).map_or_else(|| self.set.new_heap_size(request), Ok)?;
+        Ok(size.min(self.source.max_heap_size))
     }
 
     /// Returns the number and the bytes of heaps that are not empty and contain nothing but slabs without used slots

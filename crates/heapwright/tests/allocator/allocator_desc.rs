@@ -96,6 +96,29 @@ fn max_heap_size_bounds_every_way_to_memory() {
         }
         assert_returned(held, &allocator, &gpu);
     }
+    // Heaps that are made in advance are no larger, either.
+    for algorithm in POOL_ALGORITHMS {
+        let most = kib(128);
+        let flags = ResourceAllocatorFlags::ALLOW_PREFETCH;
+        let desc = ResourceAllocatorDesc { max_heap_size: Some(most), ..flagged(flags) };
+        let allocator = allocator(&gpu, keeping_empty_heaps(desc));
+        let pool = new_pool(&allocator, PoolDesc { algorithm, ..Default::default() });
+        let held: Vec<_> = [NONE, ALWAYS_PREFETCH_HEAP]
+            .into_iter()
+            .flat_map(|flags| [ResourceAllocationDesc { flags, ..in_pool(&pool) }; 300])
+            .map(|place| buffer(&allocator, &place, 3000))
+            .collect();
+        let sizes = allocator.report().heaps.iter().map(|heap| heap.size).max();
+        assert!(sizes <= Some(most), "{algorithm}: {sizes:?}");
+        drop(held);
+    }
+    // They hold a whole number of requests.
+    let mut sizes = vec![8 * MIB; 14];
+    sizes.push(3 * MIB);
+    for (most, sizes, last) in [(mib(1), &[300 * KIB][..], 960 * KIB), (mib(8), &sizes, 6 * MIB)] {
+        let desc = ResourceAllocatorDesc { max_heap_size: Some(most), ..Default::default() };
+        assert_eq!(heap_sizes(desc, sizes).pop(), Some(last));
+    }
 }
 
 /// The rules have tests of their own, beside the engine.
@@ -143,6 +166,7 @@ fn pool_algorithms_say_which_empty_heaps_are_kept() {
     assert_eq!(kept(Sets, FixedPool, 1_000_000), 1024);
     assert_eq!(kept(Sets, FixedPool, 5_000_000), 77 * 64);
     assert_eq!(kept(Dedicated, FixedPool, 64 * KIB), 64);
+    assert_eq!([Slab, BuddySystem, Sets].map(|of| kept(of, FixedPool, 1_500_000)), [2048, 2048, 23 * 64]);
     for algorithm in [Sets, Slab, BuddySystem, Dedicated] {
         assert_eq!(kept(algorithm, FixedPool, 0), 0, "{algorithm}: as ALWAYS_ON_DEMAND");
     }
