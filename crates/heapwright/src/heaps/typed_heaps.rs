@@ -117,7 +117,10 @@ impl TypedHeaps {
     ) -> Result<Arc<Heap>, Refusal> {
         let Self { desc: TypedHeapsDesc { heap_type, class, .. }, source, .. } = self;
         let new = self.new_memory(size, allocation_flags);
-        let permit = self.pool_heaps.as_ref().map(|pool| pool.add(size == self.desc.heap_size));
+        // One that is not managed although there is a manager is of no use to other allocations.
+        let is_usable = source.residency.is_some() == source.manager_for(allocation_flags).is_some();
+        let is_regular = is_usable && size == self.desc.heap_size;
+        let permit = self.pool_heaps.as_ref().map(|pool| pool.add(is_regular));
         let permit = permit.transpose().map_err(|obstacle| new.refused(obstacle))?;
         let desc = D3D12_HEAP_DESC { SizeInBytes: size.get(), ..self.desc.heap };
         let timer = source.timers.of(*heap_type);
@@ -193,13 +196,15 @@ impl TypedHeaps {
         }
         let left = self.leave(heaps);
         if let Some(kept) = self.desc.kept_size {
-            self.put_back(left.into_iter().filter(|heap| heap.size() == kept && self.is_usable(heap)));
+            // As long as it is managed, if there is a manager.
+            let is_usable = |heap: &Heap| self.source.residency.is_some() == heap.residency().is_some();
+            self.put_back(left.into_iter().filter(|heap| heap.size() == kept && is_usable(heap)));
         }
     }
 
     /// Puts the heaps back that a pool needs, and returns the others, which the pool no longer counts.
     pub(crate) fn leave(&self, mut heaps: Vec<Arc<Heap>>) -> Vec<Arc<Heap>> {
-        self.put_back(heaps.extract_if(.., |heap| !heap.leave_pool() && self.is_usable(heap)));
+        self.put_back(heaps.extract_if(.., |heap| !heap.leave_pool()));
         heaps
     }
 
@@ -208,11 +213,6 @@ impl TypedHeaps {
             // Refused only if the heap numbers are exhausted; the heap is then released to the device.
             let _refused = self.insert_empty(heap);
         }
-    }
-
-    /// Returns whether a heap may be used for other allocations: it is managed if there is a manager.
-    fn is_usable(&self, heap: &Heap) -> bool {
-        self.source.residency.is_none() || heap.residency().is_some()
     }
 
     /// Releases empty heaps of at least `bytes` bytes, or all of them, and returns the number of released bytes.

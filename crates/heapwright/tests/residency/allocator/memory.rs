@@ -88,6 +88,29 @@ fn never_resident_is_nothing_to_the_manager() {
 }
 
 #[test]
+fn a_heap_that_is_not_managed_is_none_of_those_that_are_kept() {
+    let (heap_size, min_heap_count) = (Some(mib(1)), 1);
+    let allocator = ResourceAllocatorDesc {
+        empty_heap_policy: FixedPool,
+        preferred_heap_size: heap_size,
+        ..Default::default()
+    };
+    let scene = Scene::new(Setup { allocator, ..Setup::default() });
+    drop(scene.try_alone(1, NEVER_RESIDENT).expect("there is room"));
+    assert!(scene.alone(1).memory().is_some());
+    let pool = PoolDesc { heap_size, min_heap_count, ..Default::default() };
+    let pool = scene.allocator.create_pool(pool).expect("sound");
+    let place = ResourceAllocationDesc { flags: NEVER_RESIDENT, ..in_pool(&pool) };
+    let hidden = buffer(&scene.allocator, &place, MIB);
+    pool.release_empty_heaps();
+    drop(hidden);
+    assert_eq!(pool.totals().heap_count, 1);
+    let used = buffer(&scene.allocator, &in_pool(&pool), 1000);
+    assert!(used.memory().is_some());
+    scene.end((used, pool));
+}
+
+#[test]
 fn a_resource_that_is_imported_twice_is_one_heap() {
     let scene = Scene::of_mib(4);
     let committed = scene.try_alone(1, COMMITTED).expect("there is room");
