@@ -296,14 +296,10 @@ pub(super) fn release_from<'a>(
     heaps: impl Iterator<Item = &'a Arc<TypedHeaps>>,
     bytes: ByteSize,
 ) -> ByteSize {
-    let mut released = ByteSize::ZERO;
-    for heaps in heaps {
-        if released >= bytes {
-            break;
-        }
-        released = released.saturating_add(heaps.release(bytes.saturating_sub(released)));
-    }
-    released
+    heaps.fold(ByteSize::ZERO, |released, heaps| {
+        // None, once these are enough.
+        released.saturating_add(heaps.release(bytes.saturating_sub(released)))
+    })
 }
 
 /// A kind of the allocator's own heaps.

@@ -112,7 +112,7 @@ pub(super) fn set_desc(source: &HeapSource, heaps: &TypedHeapsDesc) -> HeapSetDe
 }
 
 fn granularity_of(heap_alignment: u64) -> Alignment {
-    Alignment::new(heap_alignment).unwrap_or(HEAP_GRANULARITY).max(HEAP_GRANULARITY)
+    Alignment::new(heap_alignment).unwrap_or(HEAP_GRANULARITY)
 }
 
 /// GPGMM's smallest heap is one unit of its alignment.
@@ -128,10 +128,6 @@ pub(crate) fn fixed_heap_size(desc: &ResourceAllocatorDesc, heap_alignment: u64)
         SuballocationAlgorithm::Slab | SuballocationAlgorithm::BuddySystem => {
             least.get().checked_next_power_of_two().map_or(least, ByteSize::new)
         }
-        SuballocationAlgorithm::Default => {
-            let sizing = HeapSizing { minimum: least, ..HeapSizing::default() };
-            sizing.heap_size(ByteSize::new(1), ByteSize::ZERO).unwrap_or(least)
-        }
-        SuballocationAlgorithm::Dedicated | SuballocationAlgorithm::Linear => least,
+        _ => least,
     }
 }

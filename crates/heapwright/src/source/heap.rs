@@ -139,9 +139,7 @@ impl Heap {
     /// Charges the heap in another ledger. If its limits do not allow it, the charge stays.
     pub(crate) fn transfer_to(&self, ledger: &Arc<Ledger>) -> Result<(), Row> {
         let mut charge = self.charge.lock().unwrap_or_else(PoisonError::into_inner);
-        if !charge.is_in(ledger) {
-            *charge = charge.transferred(ledger)?;
-        }
+        *charge = charge.transferred(ledger)?;
         Ok(())
     }
 }

@@ -91,7 +91,7 @@ impl VideoMemory {
     pub(crate) fn is_unreported(&self, group: SegmentGroup) -> bool {
         match &self.residency {
             Some(manager) => manager.is_unreported(group),
-            None => self.adapter.is_some() && !self.is_counted[group.index()].load(Ordering::Relaxed),
+            None => !self.is_counted[group.index()].load(Ordering::Relaxed),
         }
     }
 }
@@ -317,10 +317,6 @@ impl TypeAccount {
 }
 
 impl Charge {
-    pub(crate) fn is_in(&self, ledger: &Arc<Ledger>) -> bool {
-        Arc::ptr_eq(&self.ledger, ledger)
-    }
-
     /// Charges the same bytes in another ledger, whose limits apply, when a heap changes its owner.
     pub(crate) fn transferred(&self, ledger: &Arc<Ledger>) -> Result<Self, Row> {
         ledger.charge(self.account, self.what, self.size)
