@@ -84,6 +84,9 @@ fn always_prefetch_heap_does_nothing_unless_the_allocator_allows_it() {
     assert_eq!(first.heap(), second.heap());
     with_room.audit().expect("consistent, and no heap is being made");
     assert_eq!(with_room.stats().heap_count, 3);
+    let filled: Vec<_> = (0..17).map(|_| local(&with_room, MIB)).collect();
+    assert_eq!(eliminated(&with_room), 1, "for the first of those that it serves");
+    drop(filled);
     let released = with_room.release_empty_heaps();
     assert!(released >= mib(16), "{released}: one was made in advance");
 }

@@ -23,6 +23,15 @@ fn always_in_budget_refuses_what_the_device_would_have_had() {
     assert_returned(buffer(&bound, &in_upload(), 100 * MIB), &bound, &gpu);
 }
 
+#[test]
+fn a_budget_that_becomes_zero_before_the_first_heap_is_a_budget() {
+    let gpu = open("discrete");
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
+    set_local_budget(&gpu, ByteSize::ZERO);
+    refused(allocator.probe(&in_default(), buffer_of(1)), Error::is_over_budget);
+    refused(try_buffer(&allocator, &in_default(), 1), Error::is_over_budget);
+}
+
 /// Requests a heap of its own and another one in advance.
 fn prefetched() -> ResourceAllocationDesc<'static> {
     place(HeapType::Default, OWN | ALWAYS_PREFETCH_HEAP)
@@ -37,6 +46,13 @@ fn heaps_made_in_advance_are_within_the_budget_too() {
     refused(try_buffer(&allocator, &prefetched(), 8 * MIB), Error::is_over_budget);
     assert_eq!(usage(&gpu), mib(8));
     drop(held);
+    // And those of an allocation that must be.
+    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_PREFETCH);
+    let within = ResourceAllocationDesc { flags: prefetched().flags | WITHIN_BUDGET, ..prefetched() };
+    let _held = buffer(&allocator, &within, 8 * MIB);
+    assert_eq!(usage(&gpu), mib(8));
+    let _more = buffer(&allocator, &prefetched(), 8 * MIB);
+    assert_eq!(usage(&gpu), mib(24), "beyond the budget, which it may exceed");
 }
 
 /// Creates an allocator whose time passes, so that a thread prefetches. It keeps empty heaps however long a test takes.
@@ -94,12 +110,19 @@ fn always_on_demand_keeps_no_heap_whatever_the_algorithm() {
     for suballocation_algorithm in ALGORITHMS {
         for (flags, keeps) in [(ResourceAllocatorFlags::ALWAYS_ON_DEMAND, false), (NO_FLAGS, true)] {
             let desc = ResourceAllocatorDesc { flags, suballocation_algorithm, ..Default::default() };
-            let allocator = allocator(&gpu, keeping_empty_heaps(desc));
-            drop(local(&allocator, 64 * KIB));
-            drop(buffer(&allocator, &place(HeapType::Default, OWN), 3 * MIB));
-            assert_eq!(!allocator.reserved().is_zero(), keeps, "{suballocation_algorithm} {flags:?}");
-            assert_usage(&gpu, allocator.reserved());
-            assert_returns_everything(&allocator, &gpu);
+            let fixed = ResourceAllocatorDesc {
+                empty_heap_policy: FixedPool,
+                preferred_heap_size: Some(kib(64)),
+                ..desc.clone()
+            };
+            for desc in [keeping_empty_heaps(desc), fixed] {
+                let allocator = allocator(&gpu, desc);
+                drop(local(&allocator, 64 * KIB));
+                drop(buffer(&allocator, &place(HeapType::Default, OWN), 3 * MIB));
+                assert_eq!(!allocator.reserved().is_zero(), keeps, "{suballocation_algorithm} {flags:?}");
+                assert_usage(&gpu, allocator.reserved());
+                assert_returns_everything(&allocator, &gpu);
+            }
         }
     }
 }
@@ -151,7 +174,11 @@ fn create_not_resident_and_create_not_zeroed_are_flags_of_every_heap() {
         let of = |flags| {
             let allocator = allocator(&gpu, flagged(flags));
             drop(local(&allocator, 1000));
-            drop(buffer(&allocator, &place(HeapType::Default, COMMITTED), 1000));
+            let committed = place(HeapType::Default, COMMITTED);
+            drop(buffer(&allocator, &committed, 1000));
+            let extra_required_heap_flags = D3D12_HEAP_FLAG_SHARED;
+            let shared = ResourceAllocationDesc { extra_required_heap_flags, ..committed };
+            drop(buffer(&allocator, &shared, 1000));
             let seen = faults.take_seen();
             let flags_of = |seen: &Seen| match seen {
                 Seen::Heap { desc, .. } => Some(desc.Flags & expected),
@@ -160,8 +187,8 @@ fn create_not_resident_and_create_not_zeroed_are_flags_of_every_heap() {
             };
             seen.iter().filter_map(flags_of).collect::<Vec<_>>()
         };
-        assert_eq!(of(flag), [expected, expected], "a heap and a committed resource");
-        assert_eq!(of(NO_FLAGS), [0, 0]);
+        assert_eq!(of(flag), [expected, expected, 0], "a heap and a committed resource, unless it is shared");
+        assert_eq!(of(NO_FLAGS), [0; 3]);
     }
 }
 

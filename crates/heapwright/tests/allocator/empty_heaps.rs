@@ -189,15 +189,23 @@ fn a_budget_that_sinks_is_met_by_the_next_frame() {
     let mut profile = *HostProfile::find("discrete").expect("a profile of that name");
     profile.local.budget = mib(300);
     let gpu = Instance::open(&profile).expect("a fresh instance");
-    let one = usual(&gpu);
-    drop((0..25).map(|_| local(&one, 10 * MIB)).collect::<Vec<_>>());
+    let [one, never] = [NO_FLAGS, ResourceAllocatorFlags::NEVER_OVER_ALLOCATE]
+        .map(|flags| allocator(&gpu, keeping_empty_heaps(flagged(flags))));
+    drop(local(&never, 10 * MIB));
+    drop(buffer(&one, &in_upload(), 10 * MIB));
+    drop((0..25).map(|_| buffer(&one, &in_gpu_upload(), 10 * MIB)).collect::<Vec<_>>());
+    drop(local(&one, 50 * MIB));
     // Another allocator of the process takes the memory.
     let other = usual(&gpu);
     let _held: Vec<_> = (0..20).map(|_| local(&other, 10 * MIB)).collect();
     let budget = mib(300);
+    never.end_frame();
+    assert_eq!(never.reserved(), mib(10));
     assert!(usage_of(&gpu, LOCAL) > budget);
     one.end_frame();
-    assert!(usage_of(&gpu, LOCAL) <= budget);
+    let usage = usage_of(&gpu, LOCAL);
+    assert!(usage <= budget && usage >= mib(280), "{usage}: no more left than was missing");
+    assert_eq!(held_in(&one, HeapType::Upload), mib(10), "the other segment group has room");
 }
 
 #[test]

@@ -60,17 +60,24 @@ fn a_nested_allocators_limit_decides_what_it_takes_over() {
 
 #[test]
 fn a_nested_allocators_limit_releases_only_what_is_charged_to_it() {
-    let gpu = any_device();
+    let gpu = open("discrete");
     let parent = allocator(&gpu, with_algorithm(Dedicated));
-    let child = nested_in(&parent, keeping_empty_heaps(limited_to(mib(4))));
-    drop(local(&child, 3 * MIB));
-    drop(local(&parent, 8 * MIB));
-    let held = [&parent, &child].map(|allocator| allocator.reserved());
-    assert_eq!(held, [8, 3].map(ByteSize::from_mib), "both keep their empty heaps");
-    let made = create(&child, &in_default(), &texture(1024, 768));
-    let held = [&parent, &child].map(|allocator| allocator.reserved());
-    assert_eq!(held, [8, 3].map(ByteSize::from_mib), "only the child's empty heap made room");
-    assert_eq!(placement(&made), Placement::SharedHeap);
+    set_local_budget(&gpu, mib(32));
+    for limits in [
+        HeapLimits { default: Some(mib(4)), ..Default::default() },
+        HeapLimits { share_of_budget: Some(0.125), ..Default::default() },
+    ] {
+        let child = nested_in(&parent, keeping_empty_heaps(with_limits(limits)));
+        drop(local(&child, 3 * MIB));
+        drop(local(&parent, 8 * MIB));
+        let held = [&parent, &child].map(|allocator| allocator.reserved());
+        assert_eq!(held, [8, 3].map(mib), "both keep their empty heaps");
+        refused(try_buffer(&child, &in_default(), 5 * MIB), Error::is_over_budget);
+        let made = create(&child, &in_default(), &texture(1024, 768));
+        let held = [&parent, &child].map(|allocator| allocator.reserved());
+        assert_eq!(held, [8, 3].map(mib), "only the child's empty heap made room");
+        assert_eq!(placement(&made), Placement::SharedHeap);
+    }
 }
 
 #[test]
@@ -119,6 +126,17 @@ fn a_heap_with_only_an_unused_backing_buffer_serves_the_other() {
     }
 }
 
+#[test]
+fn an_empty_heap_of_the_other_is_held_memory_to_a_probe() {
+    let parent = allocator(&any_device(), keeping_empty_heaps(Default::default()));
+    let child = nested_in(&parent, Default::default());
+    drop(local(&parent, 64 * MIB));
+    let small = buffer_of(MIB);
+    let held = place(HeapType::Default, NEVER_ALLOCATE_HEAP);
+    let probed = child.probe(&held, ResourceDesc::new(&small)).expect("it is large enough");
+    assert_eq!(probed.memory, PredictedMemory::Held);
+}
+
 /// A heap that the other's limits do not permit stays, with the unused backing buffer in it.
 #[test]
 fn a_limit_keeps_the_unused_backing_buffer_of_the_other() {
@@ -149,8 +167,9 @@ fn each_knows_and_releases_the_empty_heaps_of_the_others() {
             let desc = || keeping_empty_heaps(with_algorithm(algorithm));
             let parent = allocator(&gpu, desc());
             let child = nested_in(&parent, desc());
-            let pool = child.create_pool(PoolDesc { min_heap_count: 1, ..pool_of(mib(1)) });
-            let pool = pool.expect("there is room");
+            let pool = new_pool(&child, PoolDesc::default());
+            drop(buffer(&child, &in_pool(&pool), MIB));
+            assert!(!pool.totals().empty.is_zero());
             drop(buffer(&child, &place(HeapType::Upload, flags), 1000));
             let [of_parent, of_child] = [&parent, &child].map(|allocator| allocator.stats());
             let kept = of_child.free_heap_usage.saturating_sub(pool.totals().empty);
@@ -160,7 +179,7 @@ fn each_knows_and_releases_the_empty_heaps_of_the_others() {
             assert_eq!(of_parent.reserved, ByteSize::ZERO);
             assert_eq!(parent.release_empty_heaps(), kept);
             assert_eq!(parent.stats().shared_free_heap_usage, ByteSize::ZERO);
-            assert_eq!(child.reserved(), pool.totals().reserved);
+            assert_eq!(child.reserved(), pool.totals().empty);
         }
     }
 }

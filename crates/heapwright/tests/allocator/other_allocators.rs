@@ -105,6 +105,8 @@ fn an_adapter_of_its_own_and_no_permission_keep_the_heaps() {
     assert_eq!(one.reserved(), held);
     // Nothing is released for a request that fails all the same.
     refused(try_buffer(&usual(&gpu), &within, 301 * MIB), Error::is_over_budget);
+
+    refused(try_buffer(&allocator(&gpu, limited_to(mib(10))), &within, 20 * MIB), Error::is_over_budget);
     assert_eq!(one.reserved(), held);
     drop(one);
     let never = with_empty_heaps(&gpu, flagged(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE));

@@ -28,6 +28,19 @@ fn an_allocator_takes_memory_for_what_is_used() {
 }
 
 #[test]
+fn what_went_takes_no_memory_however_much_there_was() {
+    let gpu = open("discrete");
+    let outer = usual(&gpu);
+    let use_it = || {
+        (0..50).for_each(|_| drop(new_pool(&outer, PoolDesc::default())));
+        (0..50).for_each(|_| drop(local(&nested_in(&outer, Default::default()), 1000)));
+    };
+    use_it();
+    let ((), left) = held(use_it);
+    assert!(left < 32 * 1024, "{left} bytes are left");
+}
+
+#[test]
 fn everything_comes_back() {
     let gpu = open("discrete");
     let flags = NO_FLAGS;

@@ -257,6 +257,21 @@ fn a_pool_begins_with_all_its_heaps_or_not_at_all() {
 }
 
 #[test]
+fn a_heap_that_cannot_be_created_does_not_count() {
+    let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
+    let allocator = allocator(&gpu, Default::default());
+    let pool = PoolDesc { heap_size: Some(mib(1)), min_heap_count: 1, ..Default::default() };
+    let pool = new_pool(&allocator, PoolDesc { max_heap_count: Some(2), ..pool });
+    let held = buffer(&allocator, &in_pool(&pool), MIB);
+    faults.fail_all();
+    refused(try_buffer(&allocator, &in_pool(&pool), MIB), Error::is_out_of_memory);
+    faults.disarm();
+    drop([held, buffer(&allocator, &in_pool(&pool), MIB)]);
+    pool.release_empty_heaps();
+    assert_eq!(pool.totals().heap_count, 1);
+}
+
+#[test]
 fn contradicting_pools_are_refused_with_their_field() {
     let (gpu, allocator) = with_allocator(any_device());
     let sound = PoolDesc::default;
@@ -338,6 +353,9 @@ fn a_session_is_every_heaps() {
     let seen = faults.take_seen();
     assert!(seen.iter().any(|seen| matches!(seen, Seen::Heap { in_session: true, .. })), "{seen:?}");
     assert_eq!(placement(&buffer(&allocator, &in_pool(&pool), 100)), Placement::SharedHeap);
+    drop(buffer(&allocator, &ResourceAllocationDesc { flags: COMMITTED, ..in_pool(&pool) }, 100));
+    let seen = faults.take_seen();
+    assert!(seen.iter().any(|seen| matches!(seen, Seen::Committed { in_session: true, .. })), "{seen:?}");
     drop(local(&allocator, 100));
     assert!(faults.take_seen().iter().any(|seen| matches!(seen, Seen::Heap { in_session: false, .. })));
     let old = inject_first(&gpu.device, &faults);

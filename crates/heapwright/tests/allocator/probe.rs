@@ -151,6 +151,18 @@ fn a_probe_counts_no_unused_memory() {
 }
 
 #[test]
+fn a_probe_knows_that_a_committed_resource_is_new_memory() {
+    let allocator = with_flags(&any_device(), ResourceAllocatorFlags::ALWAYS_COMMITTED);
+    for flags in [NONE, WITHIN] {
+        let place = place(HeapType::Upload, flags | NEVER_ALLOCATE_HEAP);
+        let resource = buffer_of(1000);
+        let error = check(&allocator, &place, &ResourceDesc::new(&resource)).expect_err("nothing is held");
+        assert!(error.is_out_of_memory(), "{error}");
+        refused(allocator.probe(&place, resource), Error::is_out_of_memory);
+    }
+}
+
+#[test]
 fn a_probe_does_not_count_the_empty_heaps_that_a_pool_keeps() {
     let gpu = any_device();
     let allocator = allocator(&gpu, limited_to(mib(4)));

@@ -200,6 +200,7 @@ fn parts_of_an_allocator_that_commits_are_in_committed_buffers() {
         let reserved = allocator.reserved();
         assert_eq!(probed.memory, PredictedMemory::NewHeap(reserved));
         assert!(reserved <= kib(64) && reserved == usage(&gpu), "{profile}: {reserved}");
+        assert_eq!(allocator.stats().heaps_created, 1, "{profile}");
         for part in &parts {
             assert_eq!((placement(part), part.heap()), (Placement::WithinResource, None), "{profile}");
             assert_eq!(part.resource(), parts[0].resource(), "{profile}");

@@ -48,6 +48,19 @@ fn a_refusal_names_the_share_the_budget_and_what_is_held() {
 }
 
 #[test]
+fn what_the_share_refuses_is_not_held_for_the_limit() {
+    let gpu = open("discrete");
+    set_local_budget(&gpu, mib(64));
+    let limits = HeapLimits { default: Some(mib(48)), share_of_budget: Some(0.5), ..Default::default() };
+    let flags = ResourceAllocatorFlags::NEVER_OVER_ALLOCATE;
+    let allocator = allocator(&gpu, ResourceAllocatorDesc { flags, ..with_limits(limits) });
+    let place = in_default();
+    refused(try_buffer(&allocator, &place, 40 * MIB), Error::is_over_budget);
+    set_local_budget(&gpu, mib(128));
+    buffer(&allocator, &place, 40 * MIB);
+}
+
+#[test]
 fn the_heap_types_of_a_segment_group_share_it() {
     let gpu = open("uma");
     set_local_budget(&gpu, mib(64));

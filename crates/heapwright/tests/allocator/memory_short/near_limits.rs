@@ -74,11 +74,23 @@ fn unused_backing_buffers_make_way_under_every_policy() {
             let used = usage_of(&gpu, SegmentGroup::NonLocal);
             assert!(!used.is_zero(), "{empty_heap_policy:?}: the backing buffer is held");
             gpu.set_budget(Group::NonLocal, used);
-            let within = kind | WITHIN_BUDGET;
-            let made = try_buffer(&allocator, &upload(within), used.get());
-            drop(made.unwrap_or_else(|error| panic!("{empty_heap_policy:?}, {kind:?}: {error}")));
+            for budget in [WITHIN_BUDGET, NONE] {
+                let made = try_buffer(&allocator, &upload(kind | budget), used.get());
+                let made = made.unwrap_or_else(|error| panic!("{empty_heap_policy:?}, {kind:?}: {error}"));
+                assert_eq!(usage_of(&gpu, NON_LOCAL), used, "{empty_heap_policy:?}, {kind:?}");
+                drop(made);
+                drop(buffer(&allocator, &upload(WITHIN), 1000));
+            }
         }
     }
+}
+
+#[test]
+fn an_unused_backing_buffer_makes_way_for_what_may_create_no_heap() {
+    let allocator = usual(&any_device());
+    drop(buffer(&allocator, &place(HeapType::Upload, WITHIN), 1000));
+    let held = place(HeapType::Upload, NEVER_ALLOCATE_HEAP);
+    buffer(&allocator, &held, allocator.reserved().get());
 }
 
 #[test]
@@ -101,6 +113,68 @@ fn each_algorithm_creates_smaller_heaps_near_a_limit() {
         let held: Vec<_> = std::iter::from_fn(|| try_local(&allocator, SHARED, 3000).ok()).collect();
         assert_eq!(allocator.reserved().get(), 1984 * KIB, "{algorithm:?} with {} buffers", held.len());
     }
+}
+
+#[test]
+fn no_more_empty_heaps_make_way_than_are_missing() {
+    let gpu = open("discrete");
+    for (release_size, left) in [(mib(0), 4), (mib(64), 0)] {
+        let desc = keeping_empty_heaps(ResourceAllocatorDesc { release_size, ..limited(12 * MIB) });
+        let allocator = allocator(&gpu, desc);
+        // Buffers and textures have heaps of their own.
+        let buffer = try_local(&allocator, OWN_HEAP, 4 * MIB).expect("within the limit");
+        let texture = create(&allocator, &in_default(), &texture(1024, 1024));
+        drop((buffer, texture));
+        drop(try_local(&allocator, COMMITTED, 6 * MIB).expect("one of them makes way"));
+        assert_eq!(allocator.reserved(), mib(left), "{release_size}");
+    }
+}
+
+#[test]
+fn a_pool_that_has_all_its_heaps_loses_one_for_another_and_none_for_what_is_refused() {
+    let gpu = open("discrete");
+    set_local_budget(&gpu, mib(64));
+    let desc = ResourceAllocatorDesc { release_size: mib(64), ..Default::default() };
+    let allocator = allocator(&gpu, keeping_empty_heaps(desc));
+    let pool = new_pool(&allocator, PoolDesc { max_heap_count: Some(3), ..Default::default() });
+    let own = |flags, mib: u64| {
+        try_buffer(&allocator, &ResourceAllocationDesc { flags: flags | OWN, ..in_pool(&pool) }, mib * MIB)
+    };
+    let fill = || drop([5, 6, 7].map(|mib| own(NONE, mib).expect("there is room")));
+    fill();
+    refused(own(WITHIN_BUDGET, 65), Error::is_over_budget);
+    assert_eq!(pool.totals().empty, mib(18));
+    let small = own(NONE, 1).expect("a heap makes way");
+    assert_eq!((heap_of(&small).SizeInBytes, pool.totals().heap_count), (MIB, 3));
+    drop(small);
+    pool.release_empty_heaps();
+    fill();
+    let held = [5, 6, 7].map(|mib| own(NONE, mib).expect("there is room"));
+    refused(own(NONE, 1), Error::is_out_of_memory);
+    drop(held);
+}
+
+#[test]
+fn no_more_is_held_near_a_limit_than_was_in_use_at_once() {
+    let allocator = allocator(&open("discrete"), limited(60 * MIB));
+    drop([(); 2].map(|()| try_local(&allocator, OWN_HEAP, 20 * MIB).expect("within the limit")));
+    assert_eq!(allocator.reserved(), mib(40));
+    drop(try_local(&allocator, OWN_HEAP, 30 * MIB).expect("within the limit"));
+    assert_eq!(allocator.reserved(), mib(30), "without the two of 20 MiB");
+}
+
+/// A pool of few heaps needs large ones, and a pool of one size has no others.
+#[test]
+fn the_heaps_of_some_pools_are_no_smaller_near_a_limit() {
+    let allocator = allocator(&open("discrete"), limited(1536 * KIB));
+    let few = new_pool(&allocator, PoolDesc { max_heap_count: Some(1), ..Default::default() });
+    drop(buffer(&allocator, &in_pool(&few), 1000));
+    assert_eq!(few.totals().reserved.get(), 1536 * KIB);
+    few.release_empty_heaps();
+    let sized = pool_of(mib(1));
+    let sized = new_pool(&allocator, sized);
+    let _full = buffer(&allocator, &in_pool(&sized), MIB);
+    refused(try_buffer(&allocator, &in_pool(&sized), 1000), Error::is_over_budget);
 }
 
 #[test]
@@ -135,15 +209,17 @@ fn memory_that_is_being_created_counts_within_a_budget() {
     let gpu = open("discrete");
     set_local_budget(&gpu, mib(10));
     let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
-    let meanwhile: &'static Mutex<_> = Box::leak(Box::new(Mutex::new(Some(allocator.clone()))));
+    let nested = nested_in(&allocator, flagged(ResourceAllocatorFlags::ALWAYS_IN_BUDGET));
+    let others = Some([allocator.clone(), nested]);
+    let meanwhile: &'static Mutex<_> = Box::leak(Box::new(Mutex::new(others)));
     let device: ID3D12Device14 = gpu.device.cast().expect("the runtime has the newest device interface");
     // SAFETY: the interface is the newest one, and the replacement passes the call on.
     unsafe {
         intercept(&device, meanwhile, |methods| {
             methods.of::<ID3D12Device>().replace(method!(CreateHeap), |call, (desc, riid, heap)| {
-                let other: Option<ResourceAllocator> = call.data.lock().expect("no panic").take();
-                if let Some(other) = other {
-                    refused(try_local(&other, OWN_HEAP, 8 * MIB), Error::is_over_budget);
+                let others: Option<[ResourceAllocator; 2]> = call.data.lock().expect("no panic").take();
+                for other in others.iter().flatten() {
+                    refused(try_local(other, OWN_HEAP, 8 * MIB), Error::is_over_budget);
                 }
                 (call.original.CreateHeap)(call.this, desc, riid, heap)
             });

@@ -202,7 +202,27 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
     };
     assert_eq!(probe(NONE), PredictedMemory::Held);
     assert_eq!(probe(NEVER_RESIDENT), new, "what is held is managed");
+    let nested = nested_in(&scene.allocator, Default::default());
+    let place = place(HeapType::Default, NEVER_RESIDENT);
+    let probed = nested.probe(&place, buffer_of(MIB)).expect("there is room");
+    assert_eq!(probed.memory, new, "what another allocator holds as well");
+    drop(nested);
     scene.end(());
+}
+
+/// An empty heap that the manager could evict is in the way of nothing but what it does not manage.
+#[test]
+fn an_empty_heap_makes_way_only_where_that_helps() {
+    let allocator = keeping_empty_heaps(flagged(ResourceAllocatorFlags::ALWAYS_IN_BUDGET));
+    let scene = Scene::new(Setup { budget_mib: Some(8), allocator, ..Setup::default() });
+    let locked = scene.alone(2);
+    locked.memory().expect("managed").lock().expect("there is room");
+    drop(scene.alone(5));
+    refused(scene.try_alone(7, NONE), Error::is_over_budget);
+    assert_eq!(scene.allocator.reserved(), mib(7));
+    let unmanaged = scene.try_alone(6, NEVER_RESIDENT).expect("there is room");
+    assert_eq!(scene.allocator.reserved(), mib(8));
+    scene.end((locked, unmanaged));
 }
 
 #[test]
