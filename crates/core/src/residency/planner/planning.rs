@@ -299,7 +299,7 @@ impl ResidencyPlanner {
         for (group, limit) in SegmentGroup::ALL.into_iter().zip(limit) {
             let index = group.index();
             let budget = self.memory[index].budget;
-            if budget.is_zero() || budget == ByteSize::MAX || limit.is_zero() {
+            if budget.is_zero() || limit.is_zero() {
                 continue;
             }
             let fullness = ratio(self.usage(group), budget);
