@@ -6,8 +6,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::heap_prices::{CLASSES, class_of, size_of_class};
-use super::{HeapCosts, HeapPrices, HeapRetention, HeapSetDesc, Keeping, PlacementRequest, SharedHeapSet};
-use crate::{Alignment, ByteSize};
+use super::tests::unaligned;
+use super::{HeapCosts, HeapPrices, HeapRetention, HeapSetDesc, Keeping, SharedHeapSet};
+use crate::ByteSize;
 
 const KEEPING: Keeping = Keeping::Rent { nanos: 90, most: u64::MAX };
 
@@ -98,7 +99,7 @@ fn an_empty_heap_is_kept_until_its_rent_is_its_price() {
         let (size, small) = (ByteSize::from_mib(mib), ByteSize::from_kib(100));
         note(&prices, ByteSize::from_mib(4), costs);
         note(&prices, size, costs);
-        let request = PlacementRequest::new(small, Alignment::ONE);
+        let request = unaligned(small);
         set.allocate_in_new(ByteSize::from_mib(mib_in_use), 0, &request).expect("room");
         let pair = || {
             let placed = set.allocate(&request).expect("a sound size").expect("room");
@@ -126,14 +127,9 @@ fn new_heaps_take_at_most_a_frame() {
         let prices = Arc::new(HeapPrices::default());
         let desc = HeapSetDesc { slots_up_to: ByteSize::ZERO, ..HeapSetDesc::default() };
         let set: SharedHeapSet<u32> = SharedHeapSet::with_shared(&desc, Arc::default(), Arc::clone(&prices));
-        set.allocate_in_new(
-            ByteSize::from_gib(4),
-            0,
-            &PlacementRequest::new(ByteSize::from_gib(4), Alignment::ONE),
-        )
-        .expect("room");
+        set.allocate_in_new(ByteSize::from_gib(4), 0, &unaligned(ByteSize::from_gib(4))).expect("room");
         (0..8).for_each(|log2| note(&prices, ByteSize::from_mib(1 << log2), costs));
-        set.new_heap_size(&PlacementRequest::new(ByteSize::new(1), Alignment::ONE)).expect("a sound size")
+        set.new_heap_size(&unaligned(ByteSize::new(1))).expect("a sound size")
     };
     assert_eq!(size(HeapCosts::device_local()), ByteSize::from_mib(64));
     assert_eq!(size(HeapCosts::dedicated()), ByteSize::from_mib(64));

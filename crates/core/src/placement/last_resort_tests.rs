@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::tests::driven_set::{DrivenSet, Heap};
+use super::tests::unaligned;
 use super::{HeapSetDesc, PlacementRequest, SharedHeapSet, Sharing, SurveyedRange};
 use crate::{Alignment, ByteSize, HeapRange};
 
@@ -131,13 +132,13 @@ proptest! {
 fn an_own_heap_comes_from_the_set_and_goes_back_to_it() {
     let set: SharedHeapSet<u32> = SharedHeapSet::new(&HeapSetDesc::default());
     let request = |kib| {
-        let plain = PlacementRequest::new(ByteSize::from_kib(kib), Alignment::ONE);
+        let plain = unaligned(ByteSize::from_kib(kib));
         PlacementRequest { sharing: ALONE, ..plain }
     };
     let size = set.new_heap_size(&request(100)).unwrap();
     assert_eq!(size, ByteSize::from_kib(128), "the size rounded up to 64 KiB");
     let first = set.allocate_in_new(size, 1, &request(100)).unwrap();
-    let shared = PlacementRequest::new(ByteSize::from_kib(1), Alignment::ONE);
+    let shared = unaligned(ByteSize::from_kib(1));
     assert_eq!(set.allocate_anywhere(&shared).unwrap(), None, "an own heap must not be shared");
     assert_eq!(set.free(first.id).unwrap(), []);
     // Repeated allocations and frees use the same heap.

@@ -8,6 +8,7 @@ use proptest::sample::Index;
 use super::slab_sizing::KIB_64;
 use super::*;
 use crate::placement::tests::driven_set::{DrivenSet, Heap};
+use crate::placement::tests::unaligned;
 use crate::suballoc::FreeRangeChoice as Prefer;
 use crate::{Alignment, ByteSize, HeapOffset, HeapRange};
 
@@ -47,8 +48,8 @@ fn linear(one_heap: bool) -> HeapSetDesc {
 
 const NONE: HeapRetention = HeapRetention::NONE;
 
-fn slabs(sizing: SlabSizing, retention: HeapRetention) -> HeapSetDesc {
-    by_rule(PlacementRule::SlabBySize(sizing), retention)
+fn slabs(sizing: SlabSizing) -> HeapSetDesc {
+    by_rule(PlacementRule::SlabBySize(sizing), NONE)
 }
 
 fn dedicated(retention: HeapRetention) -> HeapSetDesc {
@@ -74,8 +75,8 @@ pub(super) fn descs() -> Vec<HeapSetDesc> {
         default_set(kib(64), kib(16), 1, 4),
         default_set(kib(64), kib(16), 3, 18),
         default_set(kib(64), kib(16), 3, 30),
-        slabs(SlabSizing { maximum: mib(4), ..SlabSizing::default() }, NONE),
-        slabs(SlabSizing { growth_factor: 0.5, ..SlabSizing::default() }, NONE),
+        slabs(SlabSizing { maximum: mib(4), ..SlabSizing::default() }),
+        slabs(SlabSizing { growth_factor: 0.5, ..SlabSizing::default() }),
         buddy(mib(1)),
         linear(false),
         linear(true),
@@ -87,19 +88,8 @@ pub(super) fn descs() -> Vec<HeapSetDesc> {
 fn descs_that_keep() -> Vec<HeapSetDesc> {
     let retention =
         HeapRetention { keeping: Keeping::Operations(6), frames: 2, periods: 2, ..Default::default() };
-    vec![
-        slabs(SlabSizing { maximum: mib(4), ..SlabSizing::default() }, retention),
-        by_rule(PlacementRule::buddy_system(mib(1), mib(64), KIB_64), retention),
-        by_rule(
-            PlacementRule::Linear { granularity: KIB_64, heap_size: kib(512), one_heap: false },
-            retention,
-        ),
-        by_rule(
-            PlacementRule::Linear { granularity: KIB_64, heap_size: kib(512), one_heap: true },
-            retention,
-        ),
-        dedicated(retention),
-    ]
+    let others = descs().into_iter().filter(|desc| !desc.rule.is_default());
+    others.map(|desc| HeapSetDesc { retention, ..desc }).collect()
 }
 
 #[derive(Debug, Clone)]
@@ -238,11 +228,10 @@ proptest! {
 #[test]
 fn a_probe_sees_the_free_slots_of_other_lanes() {
     let mut driven = DrivenSet::new(default_set(kib(64), kib(16), 2, 16));
-    let request = PlacementRequest::new(kib(4), Alignment::ONE);
+    let request = unaligned(kib(4));
     driven.allocate(&request).unwrap();
     // Requests for the lowest offset get no slot.
-    let filler =
-        PlacementRequest { strategy: Prefer::MinOffset, ..PlacementRequest::new(kib(1), Alignment::ONE) };
+    let filler = PlacementRequest { strategy: Prefer::MinOffset, ..unaligned(kib(1)) };
     while driven.try_allocate(&filler, false).1.is_some() {}
     for lane in 0..2 {
         assert_eq!(driven.set.has_room_on(lane, &request), Ok(true), "lane {lane}");
@@ -253,12 +242,9 @@ fn a_probe_sees_the_free_slots_of_other_lanes() {
 #[test]
 fn a_probe_sees_the_room_for_a_slab_of_fewer_slots() {
     let mut driven = DrivenSet::new(default_set(kib(64), kib(16), 1, 16));
-    let low = |size| PlacementRequest {
-        strategy: Prefer::MinOffset,
-        ..PlacementRequest::new(kib(size), Alignment::ONE)
-    };
+    let low = |size| PlacementRequest { strategy: Prefer::MinOffset, ..unaligned(kib(size)) };
     driven.allocate(&low(50)).unwrap();
-    let slot = PlacementRequest::new(kib(4), Alignment::ONE);
+    let slot = unaligned(kib(4));
     assert_eq!(driven.set.has_room(&slot), Ok(true));
     driven.allocate(&low(12)).unwrap();
     assert_eq!(driven.set.has_room(&slot), Ok(false));
@@ -296,23 +282,23 @@ fn impossible_requests_are_rejected_and_change_nothing() {
 fn a_heap_is_vacated_only_by_all_that_is_live_in_it() {
     for desc in descs() {
         let mut driven = DrivenSet::new(desc);
-        let request = PlacementRequest::new(kib(65), Alignment::ONE);
-        (0..2).for_each(|_| assert!(driven.allocate(&request).is_some()));
-        driven.free(1);
+        let request = unaligned(kib(65));
+        // The third and the fourth share a heap by all rules by which requests do.
+        (0..4).for_each(|_| assert!(driven.allocate(&request).is_some()));
+        driven.free(3);
         driven.allocate(&request);
-        let (kept, heap, _) = driven.live[0];
+        let [.., (kept, heap, _), (_, last, _)] = driven.live[..] else { unreachable!("there are four") };
         let listed = driven.set.vacated(&[kept, driven.freed[0]], |heap| heap.0);
-        assert_eq!(listed.contains(&heap), driven.live[1].1 != heap, "{desc:?}");
-        assert_eq!(
-            driven.set.vacated(&driven.live.iter().map(|live| live.0).collect::<Vec<_>>(), |_| ()).len(),
-            driven.heaps.len()
-        );
+        let are_alone = driven.live.iter().filter(|live| live.1 == heap).count() == 1;
+        assert_eq!((listed.contains(&heap), heap == last), (are_alone, !are_alone), "{desc:?}");
+        let all: Vec<_> = driven.live.iter().map(|live| live.0).collect();
+        assert_eq!(driven.set.vacated(&all, |_| ()).len(), driven.heaps.len());
     }
 }
 
 #[test]
 fn a_request_that_is_alone_needs_no_whole_block() {
-    let slabs = slabs(SlabSizing::default(), NONE);
+    let slabs = slabs(SlabSizing::default());
     for (desc, shared) in
         [(HeapSetDesc::default(), 100), (buddy(mib(1)), 128), (slabs, 128), (linear(true), 100)]
     {
@@ -328,7 +314,7 @@ fn a_request_that_is_alone_needs_no_whole_block() {
 fn a_heap_that_is_too_small_stays_in_the_set() {
     for desc in descs() {
         let set = SharedHeapSet::new(&desc);
-        let request = PlacementRequest::new(kib(256), Alignment::ONE);
+        let request = unaligned(kib(256));
         let refused = set.allocate_in_new(kib(64), 'a', &request);
         assert_eq!(refused, Err(PlacementError::TooLarge { requested: kib(256) }), "{desc:?}");
         assert_eq!((set.totals().heap_count, set.totals().empty_heap_count), (1, 1));
@@ -360,7 +346,7 @@ fn a_heap_that_was_inserted_serves_before_a_new_one_and_leaves_with_the_last() {
         let heap = driven.make(kib(512));
         driven.set.insert(kib(512), heap).unwrap();
         // Dedicated heaps are as large as their content.
-        let request = PlacementRequest::new(kib(512), Alignment::ONE);
+        let request = unaligned(kib(512));
         assert_eq!(driven.allocate(&request).map(|(heap, _)| heap), Some((1, kib(512))), "{desc:?}");
         let released = driven.free(0);
         let is_default = desc.algorithm() == PlacementAlgorithm::Default;
@@ -373,15 +359,12 @@ fn a_heap_that_was_inserted_serves_before_a_new_one_and_leaves_with_the_last() {
 #[test]
 fn requests_that_want_to_lie_low_lie_in_the_first_heap_at_the_lowest_offset() {
     let mut driven = DrivenSet::new(HeapSetDesc::default());
-    let low = |size| PlacementRequest {
-        strategy: Prefer::MinOffset,
-        ..PlacementRequest::new(ByteSize::new(size), Alignment::ONE)
-    };
+    let low = |size| PlacementRequest { strategy: Prefer::MinOffset, ..unaligned(ByteSize::new(size)) };
     // Three heaps of 1 MiB each.
     for _ in 0..3 {
         let heap = driven.make(mib(1));
         driven.set.insert(mib(1), heap).unwrap();
-        driven.allocate(&PlacementRequest::new(mib(1), Alignment::ONE)).unwrap();
+        driven.allocate(&unaligned(mib(1))).unwrap();
     }
     while !driven.live.is_empty() {
         driven.free(driven.live.len() - 1);
@@ -405,7 +388,7 @@ fn buddy_heaps_are_powers_of_two() {
     let size_of = |preferred, maximum| {
         let desc = by_rule(PlacementRule::buddy_system(preferred, maximum, KIB_64), NONE);
         let set: SharedHeapSet<()> = SharedHeapSet::new(&desc);
-        set.new_heap_size(&PlacementRequest::new(kib(4), Alignment::ONE)).unwrap()
+        set.new_heap_size(&unaligned(kib(4))).unwrap()
     };
     assert_eq!(size_of(ByteSize::ZERO, ALL), kib(64));
     assert_eq!(size_of(mib(3), ALL), mib(4));
@@ -415,7 +398,7 @@ fn buddy_heaps_are_powers_of_two() {
     let mut driven = DrivenSet::new(buddy(mib(1)));
     for _ in 0..2 {
         for _ in 0..16 {
-            driven.allocate(&PlacementRequest::new(kib(33), Alignment::ONE)).unwrap();
+            driven.allocate(&unaligned(kib(33))).unwrap();
         }
     }
     assert_eq!(driven.made, 2, "sixteen blocks of 64 KiB are in 1 MiB");
@@ -428,9 +411,9 @@ fn buddy_heaps_are_powers_of_two() {
     }
     let aligned = PlacementRequest::new(kib(33), Alignment::new(128 << 10).unwrap());
     assert_eq!(driven.allocate(&aligned).map(|(heap, _)| heap.0), Some(2));
-    let one = PlacementRequest::new(mib(1), Alignment::ONE);
+    let one = unaligned(mib(1));
     driven.allocate(&one).unwrap();
-    let more = PlacementRequest::new(ByteSize::new((1 << 20) + 1), Alignment::ONE);
+    let more = unaligned(ByteSize::new((1 << 20) + 1));
     let refused = PlacementError::NeedsOwnHeap { requested: more.size, largest: mib(1) };
     assert_eq!(driven.set.allocate(&more), Err(refused));
     assert_eq!(driven.set.new_heap_size(&more), Err(refused));
@@ -441,7 +424,7 @@ fn buddy_heaps_are_powers_of_two() {
 fn dedicated_heaps_are_as_large_as_what_is_in_them() {
     let mut driven = DrivenSet::new(dedicated(NONE));
     for (size, heap_size) in [(1, 64), (65_536, 64), (65_537, 128), (709_171_200, 692_608)] {
-        let request = PlacementRequest::new(ByteSize::new(size), Alignment::ONE);
+        let request = unaligned(ByteSize::new(size));
         let (heap, range) = driven.allocate(&request).unwrap();
         assert_eq!((heap.1, range.start()), (kib(heap_size), HeapOffset::ZERO));
     }
@@ -452,7 +435,7 @@ fn dedicated_heaps_are_as_large_as_what_is_in_them() {
 #[test]
 fn linear_heaps_are_used_in_a_row() {
     let mut driven = DrivenSet::new(linear(false));
-    let request = PlacementRequest::new(kib(200), Alignment::ONE);
+    let request = unaligned(kib(200));
     let heaps: Vec<_> = (0..5).map(|_| driven.allocate(&request).unwrap().0.0).collect();
     assert_eq!(heaps, [1, 1, 2, 2, 3]);
     // Bytes freed below the newest become free when nothing older is live.
@@ -471,7 +454,7 @@ fn linear_heaps_are_used_in_a_row() {
 #[test]
 fn one_linear_heap_is_a_double_stack_while_something_is_at_its_upper_end_and_else_a_ring() {
     let mut driven = DrivenSet::new(linear(true));
-    let lower = PlacementRequest::new(kib(100), Alignment::ONE);
+    let lower = unaligned(kib(100));
     let upper = PlacementRequest { upper: true, ..lower };
     let start = |placed: Option<(Heap, HeapRange)>| placed.map(|(_, range)| range.start().get() >> 10);
     assert_eq!(start(driven.allocate(&lower)), Some(0));
@@ -511,11 +494,11 @@ fn one_linear_heap_is_a_double_stack_while_something_is_at_its_upper_end_and_els
 #[test]
 fn of_two_heaps_that_threads_made_for_one_linear_set_the_second_is_spare() {
     let set = SharedHeapSet::new(&linear(true));
-    let request = PlacementRequest::new(kib(300), Alignment::ONE);
+    let request = unaligned(kib(300));
     assert_eq!(set.allocate_in_new(kib(512), 1, &request).unwrap().heap, 1);
     let full = PlacementError::OneHeapFull { requested: kib(300) };
     assert_eq!(set.allocate_in_new(kib(512), 2, &request), Err(full));
-    let small = PlacementRequest::new(kib(200), Alignment::ONE);
+    let small = unaligned(kib(200));
     assert_eq!(set.allocate_in_new(kib(512), 3, &small).unwrap().heap, 1);
     assert_eq!(set.allocate(&request), Ok(None));
     assert_eq!(set.take_empty(ALL).len(), 2);
@@ -528,7 +511,7 @@ fn a_request_that_is_alone_may_waste_a_quarter_of_a_heap_by_the_default_rule_alo
         let set = SharedHeapSet::new(&desc);
         set.insert(kib(320), 'a').unwrap();
         let sharing = Sharing::Alone { reusable: true };
-        let request = PlacementRequest { sharing, ..PlacementRequest::new(kib(256), Alignment::ONE) };
+        let request = PlacementRequest { sharing, ..unaligned(kib(256)) };
         assert_eq!(set.allocate(&request).unwrap().is_some(), is_used);
     }
 }
@@ -539,7 +522,7 @@ fn empty_heaps_leave_by_operations_frames_and_periods() {
     let retention =
         HeapRetention { keeping: Keeping::Operations(6), frames: 2, periods: 2, ..Default::default() };
     let default = HeapSetDesc { retention, slots_up_to: ByteSize::ZERO, ..HeapSetDesc::default() };
-    let request = PlacementRequest::new(kib(512), Alignment::ONE);
+    let request = unaligned(kib(512));
     for desc in [vec![default], descs_that_keep()].concat() {
         for is_frame in [true, false] {
             let mut driven = DrivenSet::new(desc);
@@ -581,7 +564,7 @@ fn no_more_empty_heaps_are_held_than_were_once_in_use() {
     for (retention, counts) in [(late, [1; 5]), (HeapRetention::FOR_EVER, [1, 2, 3, 3, 3])] {
         let mut driven = DrivenSet::new(dedicated(retention));
         for (size, count) in (1..).zip(counts) {
-            driven.allocate(&PlacementRequest::new(kib(64 * size), Alignment::ONE)).unwrap();
+            driven.allocate(&unaligned(kib(64 * size))).unwrap();
             driven.free(0);
             assert_eq!(driven.heaps.len(), count, "{retention:?}: {size}");
         }
@@ -593,8 +576,8 @@ fn a_heap_that_a_better_one_makes_superfluous_is_put_back() {
     let set: SharedHeapSet<Heap> = SharedHeapSet::new(&HeapSetDesc::default());
     // A small empty heap, and a large heap that contains only an empty slab: the lane keeps its surplus slab
     // while something else is live in that lane.
-    let slot = PlacementRequest::new(ByteSize::new(200), Alignment::ONE);
-    let other = PlacementRequest::new(ByteSize::new(3000), Alignment::ONE);
+    let slot = unaligned(ByteSize::new(200));
+    let other = unaligned(ByteSize::new(3000));
     let kept = set.allocate_in_new(kib(64), (1, kib(64)), &other).unwrap();
     let gone = set.allocate_in_new(mib(4), (2, mib(4)), &slot).unwrap();
     set.insert(kib(128), (3, kib(128))).unwrap();

@@ -6,16 +6,20 @@ use super::{
     HeapRetention, HeapSetDesc, HeapSizing, HeapTally, Keeping, Placed, PlacementError, PlacementRequest,
     PlacementRule, SharedHeapSet, lane_of_thread,
 };
-use crate::placement::tests::take_all_empty;
-use crate::{Alignment, ByteSize};
+use crate::ByteSize;
+use crate::placement::tests::{take_all_empty, unaligned};
+
+fn request(bytes: u64) -> PlacementRequest {
+    unaligned(ByteSize::new(bytes))
+}
 
 /// Allocates in an existing heap, or in a new one.
 fn allocate(set: &SharedHeapSet<ByteSize>, size: ByteSize) -> Placed<ByteSize> {
-    if let Some(placed) = set.allocate(&PlacementRequest::new(size, Alignment::ONE)).unwrap() {
-        return placed;
-    }
-    let heap_size = set.new_heap_size(&PlacementRequest::new(size, Alignment::ONE)).unwrap();
-    set.allocate_in_new(heap_size, heap_size, &PlacementRequest::new(size, Alignment::ONE)).unwrap()
+    let request = unaligned(size);
+    set.allocate(&request).unwrap().unwrap_or_else(|| {
+        let heap_size = set.new_heap_size(&request).unwrap();
+        set.allocate_in_new(heap_size, heap_size, &request).unwrap()
+    })
 }
 
 /// Describes a set with slots for requests up to `kib` KiB.
@@ -28,7 +32,6 @@ fn desc_of_heaps_of_64_kib(kib: u64, lanes: u32) -> HeapSetDesc {
 #[test]
 fn whether_the_heaps_are_nearly_full_is_known_without_a_lock() {
     let set: SharedHeapSet<u32> = SharedHeapSet::default();
-    let request = |bytes| PlacementRequest::new(ByteSize::new(bytes), Alignment::ONE);
     let is_nearly_full = || {
         let _lane = set.lock_lane_of(lane_of_thread() % HeapSetDesc::LANES);
         let _heaps = set.lock_heaps();
@@ -52,7 +55,7 @@ fn a_slot_of_another_lane_comes_before_a_new_heap() {
     let first = allocate(&set, size);
     // Its slab of four slots is the whole heap.
     let second = std::thread::scope(|threads| {
-        threads.spawn(|| set.allocate(&PlacementRequest::new(size, Alignment::ONE)).unwrap()).join().unwrap()
+        threads.spawn(|| set.allocate(&unaligned(size)).unwrap()).join().unwrap()
     });
     assert_eq!(second.map(|placed| placed.heap), Some(first.heap));
 }
@@ -65,11 +68,9 @@ fn memory_of_empty_slabs_is_used_before_a_new_heap() {
         for (up_to, lanes) in [(64, 1), (1, 4)] {
             let set: SharedHeapSet<u32> = SharedHeapSet::new(&desc_of_heaps_of_64_kib(up_to, lanes));
             let small = ByteSize::from_kib(1);
-            let first = set
-                .allocate_in_new(ByteSize::from_kib(64), 1, &PlacementRequest::new(small, Alignment::ONE))
-                .unwrap();
+            let first = set.allocate_in_new(ByteSize::from_kib(64), 1, &unaligned(small)).unwrap();
             let mut ids = vec![first.id];
-            while let Some(placed) = set.allocate(&PlacementRequest::new(small, Alignment::ONE)).unwrap() {
+            while let Some(placed) = set.allocate(&unaligned(small)).unwrap() {
                 ids.push(placed.id);
             }
             assert_eq!(ids.len(), 64);
@@ -77,10 +78,7 @@ fn memory_of_empty_slabs_is_used_before_a_new_heap() {
             for &id in &ids[..8] {
                 set.free(id).unwrap();
             }
-            assert!(
-                set.allocate(&PlacementRequest::new(wanted, Alignment::ONE)).unwrap().is_some(),
-                "{wanted}"
-            );
+            assert!(set.allocate(&unaligned(wanted)).unwrap().is_some(), "{wanted}");
             set.audit().unwrap();
         }
     }
@@ -90,8 +88,7 @@ fn memory_of_empty_slabs_is_used_before_a_new_heap() {
 fn a_request_that_does_not_fit_its_new_heap_is_an_error() {
     let set: SharedHeapSet<u32> = SharedHeapSet::default();
     for size in [ByteSize::from_kib(8), ByteSize::from_mib(1)] {
-        let refused =
-            set.allocate_in_new(ByteSize::new(100), 1, &PlacementRequest::new(size, Alignment::ONE));
+        let refused = set.allocate_in_new(ByteSize::new(100), 1, &unaligned(size));
         assert_eq!(refused.err(), Some(PlacementError::TooLarge { requested: size }));
     }
     assert_eq!(take_all_empty(&set), [1, 1]);
@@ -113,8 +110,8 @@ fn heaps_in_which_nothing_but_an_empty_slab_lies_are_empty() {
     let set: SharedHeapSet<u32> = SharedHeapSet::default();
     let (slot, other, size) = (ByteSize::new(200), ByteSize::new(3000), ByteSize::from_kib(64));
     // The lane keeps its surplus slab while something else is live in that lane.
-    let kept = set.allocate_in_new(size, 1, &PlacementRequest::new(other, Alignment::ONE)).unwrap();
-    let gone = set.allocate_in_new(size, 2, &PlacementRequest::new(slot, Alignment::ONE)).unwrap();
+    let kept = set.allocate_in_new(size, 1, &unaligned(other)).unwrap();
+    let gone = set.allocate_in_new(size, 2, &unaligned(slot)).unwrap();
     assert_eq!(set.free(gone.id), Ok(Vec::new()));
     assert_eq!(take_all_empty(&set), [2]);
     let mut left = set.free(kept.id).unwrap();
@@ -125,7 +122,6 @@ fn heaps_in_which_nothing_but_an_empty_slab_lies_are_empty() {
 /// A set whose lane keeps an empty slab, which is the only one in a heap of 4 MiB.
 fn with_an_unused_slab(retention: HeapRetention) -> (SharedHeapSet<u32>, Vec<u32>) {
     let set = SharedHeapSet::new(&HeapSetDesc { retention, ..HeapSetDesc::default() });
-    let request = |bytes| PlacementRequest::new(ByteSize::new(bytes), Alignment::ONE);
     set.allocate_in_new(ByteSize::from_kib(64), 1, &request(3000)).unwrap();
     let gone = set.allocate_in_new(ByteSize::from_mib(4), 2, &request(200)).unwrap();
     let released = set.free(gone.id).unwrap();
@@ -151,7 +147,7 @@ fn unused_slabs_are_kept_as_long_as_empty_heaps() {
 #[test]
 fn unused_slabs_of_other_lanes_are_the_last_resort() {
     let (set, _) = with_an_unused_slab(HeapRetention::default());
-    let request = PlacementRequest::new(ByteSize::from_mib(4), Alignment::ONE);
+    let request = unaligned(ByteSize::from_mib(4));
     let placed = std::thread::scope(|threads| {
         let allocate = || (set.allocate(&request).unwrap(), set.allocate_anywhere(&request).unwrap());
         threads.spawn(allocate).join().unwrap()
@@ -162,8 +158,7 @@ fn unused_slabs_of_other_lanes_are_the_last_resort() {
 #[test]
 fn the_last_slot_of_a_lane_takes_all_its_slabs_along() {
     let set = SharedHeapSet::<u32>::default();
-    let put =
-        |size| set.allocate(&PlacementRequest::new(ByteSize::new(size), Alignment::ONE)).unwrap().unwrap().id;
+    let put = |size| set.allocate(&request(size)).unwrap().unwrap().id;
     set.insert(ByteSize::from_mib(4), 1).unwrap();
     let many: Vec<_> = (0..64).map(|_| put(1000)).collect();
     let few = [100, 200, 300].map(put);
@@ -177,7 +172,6 @@ fn slots_count_as_operations_after_which_an_empty_heap_leaves() {
     let tally = Arc::<HeapTally>::default();
     let desc = HeapSetDesc { retention, ..HeapSetDesc::default() };
     let set: SharedHeapSet<u32> = SharedHeapSet::with_shared(&desc, Arc::clone(&tally), Arc::default());
-    let request = |bytes| PlacementRequest::new(ByteSize::new(bytes), Alignment::ONE);
     set.allocate_in_new(ByteSize::from_mib(4), 1, &request(1000)).unwrap();
     let pair = || set.free(set.allocate(&request(1000)).unwrap().unwrap().id).unwrap();
     (0..64).for_each(|_| assert_eq!(pair(), []));
@@ -192,10 +186,9 @@ fn slots_count_as_operations_after_which_an_empty_heap_leaves() {
 fn heaps_without_what_is_unused_are_listed() {
     let set: SharedHeapSet<u32> = SharedHeapSet::default();
     let (slot, range, size) = (ByteSize::new(3000), ByteSize::from_kib(20), ByteSize::from_kib(64));
-    let request = |size| PlacementRequest::new(size, Alignment::ONE);
-    let used = set.allocate_in_new(size, 1, &request(range)).unwrap();
-    let unused = set.allocate(&request(range)).unwrap().unwrap();
-    let alone = set.allocate_in_new(size, 2, &request(range)).unwrap();
+    let used = set.allocate_in_new(size, 1, &unaligned(range)).unwrap();
+    let unused = set.allocate(&unaligned(range)).unwrap().unwrap();
+    let alone = set.allocate_in_new(size, 2, &unaligned(range)).unwrap();
     let listed = |unused: &[Placed<u32>]| {
         let ids: Vec<_> = unused.iter().map(|placed| placed.id).collect();
         let mut heaps = set.vacated(&ids, |&heap| heap);
@@ -204,12 +197,12 @@ fn heaps_without_what_is_unused_are_listed() {
     };
     assert_eq!(listed(&[]), []);
     assert_eq!(listed(&[unused, alone]), [2], "something else is in the other heap");
-    let gone = set.allocate(&request(range)).unwrap().unwrap();
+    let gone = set.allocate(&unaligned(range)).unwrap().unwrap();
     set.free(gone.id).unwrap();
     assert_eq!(listed(&[unused, gone]), [], "one of them was freed");
     // A slab of eight slots in a heap of its own, which the lane keeps, and another one.
-    let kept = set.allocate_in_new(size, 3, &request(slot)).unwrap();
-    let slots: Vec<_> = (0..8).map_while(|_| set.allocate(&request(slot)).unwrap()).collect();
+    let kept = set.allocate_in_new(size, 3, &unaligned(slot)).unwrap();
+    let slots: Vec<_> = (0..8).map_while(|_| set.allocate(&unaligned(slot)).unwrap()).collect();
     for placed in slots {
         set.free(placed.id).unwrap();
     }

@@ -15,6 +15,11 @@ pub(crate) fn take_all_empty<H: Clone>(set: &SharedHeapSet<H>) -> Vec<H> {
     set.take_empty(ByteSize::MAX).into_iter().map(|(_, heap)| heap).collect()
 }
 
+/// A request at any offset.
+pub(crate) fn unaligned(size: ByteSize) -> PlacementRequest {
+    PlacementRequest::new(size, Alignment::ONE)
+}
+
 /// The default algorithm without slabs.
 fn driven(retention: HeapRetention) -> DrivenSet {
     DrivenSet::new(HeapSetDesc { retention, slots_up_to: ByteSize::ZERO, ..HeapSetDesc::default() })
@@ -22,7 +27,7 @@ fn driven(retention: HeapRetention) -> DrivenSet {
 
 /// Places a request, and returns the name of its heap.
 fn allocate(driven: &mut DrivenSet, size: ByteSize) -> u32 {
-    driven.allocate(&PlacementRequest::new(size, Alignment::ONE)).unwrap().0.0
+    driven.allocate(&unaligned(size)).unwrap().0.0
 }
 
 fn free_all(driven: &mut DrivenSet) {
@@ -186,7 +191,7 @@ fn new_heaps_are_as_large_as_what_was_in_use_and_smaller_long_after() {
         |set| set.count_period(),
         |set| {
             for _ in 0..2000 {
-                let one = PlacementRequest::new(ByteSize::from_kib(20), Alignment::ONE);
+                let one = unaligned(ByteSize::from_kib(20));
                 let placed = set.allocate(&one).expect("a sound size").expect("room");
                 set.free(placed.id).expect("it is live");
             }
@@ -197,7 +202,7 @@ fn new_heaps_are_as_large_as_what_was_in_use_and_smaller_long_after() {
         set.insert(ByteSize::from_mib(396), 1).expect("a sound size");
         set.insert(ByteSize::from_mib(4), 2).expect("a sound size");
         assert_eq!(set.take_empty(ByteSize::from_mib(396)).len(), 1);
-        let size = || set.new_heap_size(&PlacementRequest::new(ByteSize::from_kib(20), Alignment::ONE));
+        let size = || set.new_heap_size(&unaligned(ByteSize::from_kib(20)));
         assert_eq!(size(), Ok(ByteSize::from_mib(40)), "a tenth");
         pass(&set);
         assert!(size().is_ok_and(|size| size < ByteSize::from_mib(40)));
@@ -209,8 +214,7 @@ fn heaps_that_the_owner_added_stay_except_by_the_default_rule() {
     let buddy = PlacementRule::buddy_system(ByteSize::from_mib(1), ByteSize::MAX, slab_sizing::KIB_64);
     for (rule, is_kept) in [(PlacementRule::Default(HeapSizing::default()), false), (buddy, true)] {
         let set = SharedHeapSet::new(&HeapSetDesc::new(rule, HeapRetention::NONE));
-        let (one, request) =
-            (ByteSize::from_mib(1), PlacementRequest::new(ByteSize::from_kib(20), Alignment::ONE));
+        let (one, request) = (ByteSize::from_mib(1), unaligned(ByteSize::from_kib(20)));
         set.insert(ByteSize::from_mib(64), 1).expect("a sound size");
         assert_eq!(set.make_way(one).is_empty(), is_kept);
         set.allocate_in_new(one, 2, &request).expect("room");
@@ -230,7 +234,7 @@ fn only_a_request_that_was_alone_for_good_takes_along_a_heap_that_is_kept() {
     ] {
         let set = SharedHeapSet::<u32>::default();
         let one = ByteSize::from_mib(1);
-        let request = PlacementRequest { sharing, ..PlacementRequest::new(one, Alignment::ONE) };
+        let request = PlacementRequest { sharing, ..unaligned(one) };
         let placed = set.allocate_in_new(one, 1, &request).expect("room");
         assert_eq!(set.free_and_keep(placed.id), Ok(released));
         set.audit().expect("consistent");
@@ -253,7 +257,7 @@ fn a_heap_with_room_is_found_behind_many_without() {
         for kib in std::iter::repeat_n(1024, older).chain([last]) {
             set.insert(ByteSize::from_kib(kib), kib).expect("a sound size");
         }
-        let request = PlacementRequest::new(ByteSize::from_kib(1080), Alignment::ONE);
+        let request = unaligned(ByteSize::from_kib(1080));
         assert_eq!(set.allocate(&request).map(|placed| placed.map(|placed| placed.heap)), Ok(Some(last)));
     }
 }
@@ -351,7 +355,7 @@ fn overdue_heaps_leave_by_their_price_and_are_usable_until_then() {
     heaps.count_period();
     // The smaller ones cost 0.8 ms, the larger ones 3.2 ms.
     assert_eq!(heaps.take_overdue(), [2, 3, 4]);
-    let request = PlacementRequest::new(ByteSize::from_mib(10), Alignment::ONE);
+    let request = unaligned(ByteSize::from_mib(10));
     assert_eq!(heaps.allocate(&request).expect("a sound size").expect("room").heap, 6);
     assert_eq!(heaps.take_overdue(), [5, 0]);
     assert_eq!(heaps.take_overdue(), [1]);

@@ -42,7 +42,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (any::<bool>(), 1..200_u16).prop_map(|(group, budget)| Step::Memory { group, budget }),
         1 => [0..20_u8, 0..20_u8].prop_map(|at_least| Step::Trim { at_least }),
         1 => (0..50_u8).prop_map(Step::Ahead),
-        1 => Just(Step::Unused),
+        3 => Just(Step::Unused),
         1 => Just(Step::Restart),
         1 => (heap(), 0..5_u8).prop_map(|(heap, level)| Step::Level { heap, level }),
         1 => (heap(), any::<bool>()).prop_map(|(heap, is_resident)| Step::SetResident { heap, is_resident }),
@@ -142,6 +142,8 @@ fn waits_for_work_that_was_planned_before_end() {
         if wait == 19 {
             assert_eq!(planner.plan(&request, &mut plan), Ok(PlanOutcome::Ready));
             assert_eq!(plan.over_budget, [mib(1), ByteSize::ZERO]);
+            assert_eq!(planner.are_resident(&[missing]), Ok(false), "it is arriving");
+            assert_eq!(planner.set_resident(missing, false), Err(PlanError::InUse));
         }
         planner.cancel(&submission);
         render(&mut planner);
@@ -214,6 +216,84 @@ fn the_first_end_that_frees_a_heap_is_awaited() {
         }
         assert_eq!(plan.awaited, expected, "{older:?}");
     }
+}
+
+/// Creates a planner with 10 MiB, by least recent use.
+fn lru() -> (ResidencyPlanner, QueueSlot) {
+    let mut planner = ResidencyPlanner::new(true, || PolicyKind::Lru.create());
+    planner.set_memory(SegmentGroup::Local, GroupMemory { budget: mib(10), external: mib(2) });
+    let queue = planner.add_queue();
+    (planner, queue)
+}
+
+#[test]
+fn a_heap_of_unknown_status_counts_once_when_it_is_used() {
+    let (mut planner, queue) = lru();
+    let heap = add(&mut planner, mib(1), Status::Unknown);
+    let submission = planner.begin(queue, FenceValue::new(1));
+    planner.touch(&submission, &[heap]).expect("it is live");
+    assert_eq!(planner.memory(SegmentGroup::Local).external, mib(1));
+    assert_eq!(planner.usage(SegmentGroup::Local), mib(2));
+}
+
+#[test]
+fn what_a_larger_victim_frees_alone_is_spared_and_a_priority_that_stays_changes_nothing() {
+    let (mut planner, _) = lru();
+    let [old, large, _] = [1, 4, 1].map(|size| add(&mut planner, mib(size), Status::Resident));
+    planner.set_level(old, PriorityLevel::Normal).expect("it is live");
+    let mut plan = Plan::default();
+    for (bytes, evicted) in [(4, large), (1, old)] {
+        let request = PlanRequest { at_least: [mib(bytes), ByteSize::ZERO], ..Default::default() };
+        assert_eq!(planner.plan(&request, &mut plan), Ok(PlanOutcome::Ready));
+        assert_eq!(plan.evict, [evicted]);
+    }
+}
+
+#[test]
+fn a_trim_waits_for_what_is_in_use_if_it_may_and_finds_nothing() {
+    let (mut planner, queue) = lru();
+    let heap = add(&mut planner, mib(1), Status::Resident);
+    let submission = planner.begin(queue, FenceValue::new(1));
+    planner.touch(&submission, &[heap]).expect("it is live");
+    let mut plan = Plan::default();
+    for (may_wait, outcome) in [(true, PlanOutcome::Wait), (false, PlanOutcome::Ready)] {
+        let request = PlanRequest { at_least: [mib(1), ByteSize::ZERO], may_wait, ..Default::default() };
+        assert_eq!(planner.plan(&request, &mut plan), Ok(outcome));
+    }
+}
+
+#[test]
+fn a_plan_waits_for_heaps_that_an_earlier_one_brings() {
+    let (mut planner, _) = lru();
+    let heaps = [(); 2].map(|()| add(&mut planner, mib(1), Status::Evicted));
+    let mut plan = Plan::default();
+    for (end, arrives) in [(1, 0), (2, 5)] {
+        let request = PlanRequest { heaps: &heaps[..end], list_ends: &[end], ..Default::default() };
+        assert_eq!(planner.plan(&request, &mut plan), Ok(PlanOutcome::Ready));
+        assert_eq!(plan.arrives, FenceValue::new(arrives));
+        planner.paged_in(&plan, FenceValue::new(5));
+    }
+}
+
+#[test]
+fn a_heap_is_in_use_by_the_queues_that_used_it_last_however_many_there_are() {
+    let (mut planner, first) = lru();
+    let queues: Vec<_> = std::iter::once(first).chain((0..33).map(|_| planner.add_queue())).collect();
+    let heap = add(&mut planner, mib(1), Status::Resident);
+    let submit = |planner: &mut ResidencyPlanner, queue: usize, value| {
+        let submission = planner.begin(queues[queue], FenceValue::new(value));
+        planner.touch(&submission, &[heap]).expect("it is live");
+    };
+    let is_in_use = |planner: &ResidencyPlanner| planner.heap(heap).expect("it is live").is_in_use;
+    submit(&mut planner, 32, 1);
+    assert!(is_in_use(&planner));
+    planner.complete(queues[32], FenceValue::new(1));
+    submit(&mut planner, 1, 1);
+    planner.complete(queues[1], FenceValue::new(1));
+    planner.begin(queues[1], FenceValue::new(2));
+    submit(&mut planner, 0, 1);
+    planner.complete(queues[0], FenceValue::new(1));
+    assert!(!is_in_use(&planner), "the work of the other queue began after its use");
 }
 
 proptest! {

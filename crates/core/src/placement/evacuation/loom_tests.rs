@@ -6,29 +6,16 @@
 use loom::sync::Arc;
 use loom::thread;
 
+use crate::placement::loom_tests::{LARGE, SMALL, allocate, beside};
 use crate::placement::{
     Evacuation, EvacuationBudget, EvacuationState, HeapRetention, HeapSetDesc, Placed, PlacementRequest,
     SharedHeapSet,
 };
 use crate::{Alignment, ByteSize};
 
-const SMALL: ByteSize = ByteSize::new(256);
-const LARGE: ByteSize = ByteSize::from_kib(128);
-
 fn set() -> Arc<SharedHeapSet<u32>> {
     let retention = HeapRetention::default();
     Arc::new(SharedHeapSet::new(&HeapSetDesc { retention, lanes: 1, ..HeapSetDesc::default() }))
-}
-
-/// Allocates like the resource allocator: in an existing heap, otherwise in one created outside of all locks.
-fn allocate(set: &SharedHeapSet<u32>, name: u32, size: ByteSize) -> Placed<u32> {
-    match set.allocate_on(0, &PlacementRequest::new(size, Alignment::ONE)).unwrap() {
-        Some(placed) => placed,
-        None => {
-            let heap_size = set.new_heap_size(&PlacementRequest::new(size, Alignment::ONE)).unwrap();
-            set.allocate_in_new(heap_size, name, &PlacementRequest::new(size, Alignment::ONE)).unwrap()
-        }
-    }
 }
 
 /// Runs to the end, and returns the new place of `first`.
@@ -63,10 +50,7 @@ fn freed_while_it_moves(size: ByteSize) {
         let set = set();
         let heap_size = ByteSize::from_mib(1);
         let first = set.allocate_in_new(heap_size, 0, &PlacementRequest::new(size, Alignment::ONE)).unwrap();
-        let other = {
-            let (set, id) = (Arc::clone(&set), first.id);
-            thread::spawn(move || set.free(id).is_ok())
-        };
+        let other = beside(&set, move |set| set.free(first.id).is_ok());
         let place = evacuate(&set, first);
         let is_freed = other.join().unwrap();
         set.audit().unwrap();
@@ -94,10 +78,7 @@ fn loom_a_slot_is_allocated_while_its_slab_is_closed() {
     loom::model(|| {
         let set = set();
         let first = allocate(&set, 1, SMALL);
-        let other = {
-            let set = Arc::clone(&set);
-            thread::spawn(move || allocate(&set, 2, SMALL))
-        };
+        let other = beside(&set, move |set| allocate(set, 2, SMALL));
         let mut run = Evacuation::new(Arc::clone(&set));
         let asked = run.step(EvacuationBudget::default(), &mut || true);
         drop(asked);

@@ -1,4 +1,4 @@
-//! Compares evacuation with a model of live allocations, and measures its results.
+//! Compares evacuation with a model of live allocations, and counts its steps.
 
 mod convergence;
 mod model;

@@ -281,6 +281,9 @@ fn a_submission_that_began_before_cancelled_ones_keeps_its_moment() {
     let uses: Vec<_> = uses.map(|&(_, told)| told).collect();
     let used = |number: usize, submission| Told::Use { heap: heaps[number].slot(), submission };
     assert_eq!(uses, [used(1, 2), used(0, 1)]);
+    // One that was cancelled late keeps its number.
+    planner.cancel(&first);
+    assert_eq!(planner.begin(queues[1], FenceValue::new(2)).clock, 3);
 }
 
 #[test]

@@ -92,6 +92,7 @@ pub(crate) struct ShadowedPlanner {
     planner: ResidencyPlanner,
     queues: Vec<QueueSlot>,
     heaps: BTreeMap<ManagedHeapId, Heap>,
+    removed: Vec<ManagedHeapId>,
     submitted: Vec<u64>,
     completed: Vec<u64>,
     /// The last planned value, and the value reached.
@@ -112,6 +113,7 @@ impl ShadowedPlanner {
             queues: (0..queue_count).map(|_| planner.add_queue()).collect(),
             planner,
             heaps: BTreeMap::new(),
+            removed: Vec::new(),
             submitted: vec![0; queue_count],
             completed: vec![0; queue_count],
             paging: (0, 0),
@@ -361,6 +363,7 @@ impl ShadowedPlanner {
                 assert_eq!(self.planner.remove(id), Ok(()));
                 assert_eq!(self.planner.remove(id), Err(PlanError::Unknown));
                 self.heaps.remove(&id);
+                self.removed.push(id);
             }
             Step::Submit { queue, heaps, split, may_wait, may_exceed, outcome } => {
                 let set: Vec<_> = heaps.iter().take(12).filter_map(|&index| self.pick(index)).collect();
@@ -484,6 +487,7 @@ impl ShadowedPlanner {
             assert_eq!(self.planner.usage(group).get(), self.usage(group));
         }
         assert_eq!(self.planner.heaps().count(), self.heaps.len());
+        assert!(self.removed.iter().all(|&id| self.planner.heap(id).is_none()), "an id is one heap's");
         for (id, heap) in self.planner.heaps() {
             let modelled = &self.heaps[&id];
             assert_eq!((heap.status == Status::Resident, heap.locks), (modelled.is_resident, modelled.locks));

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::super::private_state_tests::*;
 use super::super::suballocation::Stamp;
 use super::super::{NoValue, SuballocationId};
-use super::batches::{Batch, Batches};
+use super::batches::Batch;
 use super::suballocator::{Allocated, LOWER};
 use super::*;
 use crate::{Alignment, ByteSize, FenceValue};
@@ -94,24 +94,6 @@ fn an_id_that_names_no_range_is_stale() {
     two.audit().unwrap();
 }
 
-#[test]
-fn a_value_is_dropped_once_and_only_after_its_range_is_free() {
-    let shares = std::rc::Rc::new(());
-    let mut heap = Linear::with_values(ByteSize::new(100)).unwrap();
-    for _ in 0..4 {
-        let one = heap.allocate(ByteSize::new(10), Alignment::ONE).unwrap();
-        assert_eq!(heap.set_value(one.id, Some(shares.clone())), Ok(None));
-        heap.submit(FenceValue::new(heap.allocation_count())).unwrap();
-    }
-    assert_eq!(std::rc::Rc::strong_count(&shares), 5);
-    heap.retire(FenceValue::new(1));
-    assert_eq!(std::rc::Rc::strong_count(&shares), 4);
-    let kept = heap.oldest_id().and_then(|id| heap.set_value(id, None).unwrap());
-    assert!(kept.is_some());
-    heap.clear();
-    assert_eq!(std::rc::Rc::strong_count(&shares), 2);
-}
-
 /// Violates one invariant at a time, to test that the audit detects it.
 mod audit_finds {
     use super::*;
@@ -180,9 +162,4 @@ mod audit_finds {
         ];
         check_audit(two_ends, &violations);
     }
-}
-
-#[test]
-fn nothing_is_noted_in_fresh_batches() {
-    assert_eq!(Batches::default(), linear(1).batches);
 }

@@ -1,7 +1,5 @@
 //! Tests of a table of slabs whose memory is that of one heap.
 
-use proptest::prelude::*;
-
 use super::super::private_state_tests::*;
 use super::super::{AuditError, SuballocError, Suballocation, SuballocationId, Tlsf};
 use super::class::SizeClass;
@@ -51,16 +49,30 @@ fn allocate(heap: &mut Slabs, size: u64) -> SuballocationId {
     put(heap, size).id
 }
 
-proptest! {
-    #![proptest_config(config())]
-}
-
 #[test]
 fn a_freed_slot_is_the_next_to_be_used() {
     let mut heap = slabs();
     let all: Vec<_> = (0..100).map(|_| put(&mut heap, 100)).collect();
     heap.free(all[40].id).unwrap();
     assert_eq!(put(&mut heap, 97).range.start(), all[40].range.start());
+}
+
+#[test]
+fn of_slabs_with_free_slots_the_one_that_was_full_last_is_used_first() {
+    let mut heap = slabs();
+    let all: Vec<_> = (0..24).map(|_| put(&mut heap, 100)).collect();
+    for freed in [0, 8, 1] {
+        heap.free(all[freed].id).unwrap();
+    }
+    assert_eq!(put(&mut heap, 100).range.start(), all[8].range.start());
+}
+
+#[test]
+fn a_slot_that_is_free_here_has_no_id() {
+    let (mut one, mut other) = (slabs(), slabs());
+    allocate(&mut one, 1);
+    let second = [1, 1].map(|size| allocate(&mut other, size))[1];
+    assert!(one.free(second).is_err());
 }
 
 #[test]
@@ -74,6 +86,8 @@ fn a_class_gets_larger_slabs_as_it_grows() {
     // New slabs have 8 slots while the class has no more than 32.
     assert_eq!(counts[..9], [1, 1, 1, 1, 1, 1, 1, 1, 2]);
     assert!(*counts.last().unwrap() < 30, "{counts:?}");
+    let largest = SizeClass::of(ByteSize::new(SizeClass::MAX_SIZE), Alignment::ONE).unwrap();
+    assert_eq!(heap.table.shape(largest).bytes(), ByteSize::from_kib(256), "at most");
     heap.audit().unwrap();
 }
 

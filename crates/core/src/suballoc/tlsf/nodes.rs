@@ -426,19 +426,3 @@ pub(super) fn suballocation(index: NodeIndex, stamp: Stamp, start: u64, size: u6
     let slot = index.slot().expect("the edge is not a range");
     Suballocation::new(slot, stamp, start, size)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_full_table_is_an_error_and_unchanged() {
-        let mut nodes = Nodes::<NoValue>::new(5, 2);
-        nodes.reset();
-        assert_eq!((nodes.range_limit(), nodes.range_count()), (2, 1));
-        // Only one more slot is available, and an allocation may need two.
-        assert!(!nodes.prepare_two());
-        assert_eq!(nodes.range_count(), 1);
-        nodes.audit_vacant().unwrap();
-    }
-}

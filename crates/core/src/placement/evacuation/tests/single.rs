@@ -1,14 +1,13 @@
 //! Tests of individual rules.
 
-use crate::placement::tests::take_all_empty;
+use crate::ByteSize;
+use crate::placement::tests::{take_all_empty, unaligned};
 use crate::placement::{
     Evacuation, EvacuationBudget, EvacuationState, HeapSetDesc, HeapSizing, Placed, PlacementId,
-    PlacementRequest, PlacementRule, SharedHeapSet, SurveyedRange,
+    PlacementRule, SharedHeapSet, SurveyedRange,
 };
-use crate::{Alignment, ByteSize};
 
 const MIB: ByteSize = ByteSize::from_mib(1);
-const ONE: Alignment = Alignment::ONE;
 
 /// Creates a set with one heap of a mebibyte per count, holding that many ranges of 100 KiB.
 fn set_of(counts: &[usize]) -> (SharedHeapSet<usize>, Vec<Vec<Placed<usize>>>) {
@@ -17,8 +16,8 @@ fn set_of(counts: &[usize]) -> (SharedHeapSet<usize>, Vec<Vec<Placed<usize>>>) {
     let mut all = Vec::new();
     for (heap, &count) in counts.iter().enumerate() {
         // Each heap is filled first, so that no range is placed in another heap.
-        let mut placed = vec![set.allocate_in_new(MIB, heap, &PlacementRequest::new(size, ONE)).unwrap()];
-        while let Some(one) = set.allocate(&PlacementRequest::new(size, ONE)).unwrap() {
+        let mut placed = vec![set.allocate_in_new(MIB, heap, &unaligned(size)).unwrap()];
+        while let Some(one) = set.allocate(&unaligned(size)).unwrap() {
             placed.push(one);
         }
         all.push((count, placed));
@@ -104,14 +103,14 @@ fn a_heap_that_is_abandoned_in_a_later_round_is_not_chosen_again() {
 fn a_heap_that_is_empty_when_a_move_out_of_it_is_abandoned_is_released() {
     let set: SharedHeapSet<usize> = SharedHeapSet::default();
     let size = ByteSize::from_kib(4);
-    let thin = set.allocate_in_new(MIB, 0, &PlacementRequest::new(size, ONE)).unwrap();
-    set.allocate_in_new(MIB, 1, &PlacementRequest::new(ByteSize::from_kib(15), ONE)).unwrap();
+    let thin = set.allocate_in_new(MIB, 0, &unaligned(size)).unwrap();
+    set.allocate_in_new(MIB, 1, &unaligned(ByteSize::from_kib(15))).unwrap();
     let mut run = Evacuation::new(&set);
     let planned = step(&mut run, 1).moves;
     assert_eq!(planned[0].source, thin.id);
     assert!(set.free(thin.id).unwrap().is_empty(), "the slab remains");
     // A request that finds no room takes the memory of empty slabs, including those of closed heaps.
-    while set.allocate(&PlacementRequest::new(size, ONE)).unwrap().is_some() {}
+    while set.allocate(&unaligned(size)).unwrap().is_some() {}
     assert_eq!(run.abandon(&planned[0]), [0]);
     assert_eq!(step(&mut run, 64).state, EvacuationState::Finished);
     assert_eq!(run.progress().heaps_freed, 1);
@@ -125,7 +124,7 @@ fn sparse_heaps_are_merged_into_one_of_exact_size() {
     let set: SharedHeapSet<u32> = SharedHeapSet::new(&HeapSetDesc { rule, ..HeapSetDesc::default() });
     let size = ByteSize::from_kib(640);
     for heap in 0..3 {
-        set.allocate_in_new(MIB, heap, &PlacementRequest::new(size, ONE)).unwrap();
+        set.allocate_in_new(MIB, heap, &unaligned(size)).unwrap();
     }
     let mut run = Evacuation::new(&set);
     let asked = run.step(EvacuationBudget::default(), &mut || true);
@@ -151,7 +150,7 @@ fn as_many_sparse_heaps_are_merged_as_fill_half_of_the_largest_and_may_go() {
     for (heaps, least, merged) in [(3, 0, 3), (5, 0, 4), (3, 2, 1)] {
         let set: SharedHeapSet<u32> = SharedHeapSet::new(&HeapSetDesc { rule, ..HeapSetDesc::default() });
         for heap in 0..heaps {
-            set.allocate_in_new(MIB, heap, &PlacementRequest::new(ByteSize::from_kib(640), ONE)).unwrap();
+            set.allocate_in_new(MIB, heap, &unaligned(ByteSize::from_kib(640))).unwrap();
         }
         let mut run = Evacuation::new(&set).keep_heaps(least);
         let asked = run.step(EvacuationBudget::default(), &mut || true);
@@ -178,31 +177,42 @@ fn a_run_leaves_the_heaps_that_are_to_be_kept() {
 
 #[test]
 fn a_heap_that_one_run_gave_up_is_left_to_another() {
-    let (set, _) = set_of(&[4, 3]);
-    let mut one = Evacuation::new(&set);
-    let planned = step(&mut one, 2).moves;
-    assert!(one.abandon(&planned[0]).is_empty());
-    let mut other = Evacuation::new(&set);
-    assert_eq!(step(&mut other, 1).moves.len(), 1);
-    assert!(step(&mut one, 64).moves.is_empty());
-    assert!(one.abandon(&planned[1]).is_empty());
-    drop(one);
-    assert!(set.survey().iter().any(|heap| heap.is_closed));
+    for goes_on in [true, false] {
+        let (set, _) = set_of(&[4, 3]);
+        let mut one = Evacuation::new(&set);
+        let planned = step(&mut one, 2).moves;
+        assert!(one.abandon(&planned[0]).is_empty());
+        let mut other = Evacuation::new(&set);
+        assert_eq!(step(&mut other, 1).moves.len(), 1);
+        if goes_on {
+            assert!(step(&mut one, 64).moves.is_empty());
+        }
+        let is_closed = || set.survey().iter().any(|heap| heap.is_closed);
+        assert!(one.abandon(&planned[1]).is_empty() && is_closed());
+        drop(one);
+        assert!(is_closed());
+    }
+}
+
+/// Less than an eighth of what would have to move.
+#[test]
+fn a_heap_is_not_replaced_for_little() {
+    let set: SharedHeapSet<u32> = SharedHeapSet::default();
+    set.allocate_in_new(ByteSize::from_kib(1216), 1, &unaligned(ByteSize::from_kib(1064))).unwrap();
+    let refused = Evacuation::new(&set).step(EvacuationBudget::default(), &mut || true);
+    assert_eq!((refused.create, refused.state), (None, EvacuationState::Finished));
 }
 
 #[test]
 fn a_refused_heap_leaves_everything_as_it_was() {
     let set: SharedHeapSet<u32> = SharedHeapSet::default();
-    set.allocate_in_new(MIB, 1, &PlacementRequest::new(ByteSize::from_kib(100), ONE)).unwrap();
+    set.allocate_in_new(MIB, 1, &unaligned(ByteSize::from_kib(100))).unwrap();
     let mut run = Evacuation::new(&set);
     let asked = run.step(EvacuationBudget::default(), &mut || true).create.expect("a smaller heap suffices");
     run.supply(asked, None).unwrap();
     assert_eq!(run.step(EvacuationBudget::default(), &mut || true).state, EvacuationState::Finished);
     set.audit().unwrap();
-    assert_eq!(
-        set.allocate(&PlacementRequest::new(ByteSize::from_kib(100), ONE)).unwrap().map(|placed| placed.heap),
-        Some(1)
-    );
+    assert_eq!(set.allocate(&unaligned(ByteSize::from_kib(100))).unwrap().map(|placed| placed.heap), Some(1));
     // Supplying a heap that was not requested is not an error, but an invalid heap is.
     run.supply(MIB, Some(2)).unwrap();
     assert!(set.survey().iter().all(|heap| !heap.is_closed));
@@ -212,12 +222,19 @@ fn a_refused_heap_leaves_everything_as_it_was() {
 
 #[test]
 fn slabs_of_a_heap_that_is_reopened_serve_again() {
-    let (set, _) = set_of(&[5]);
-    let slot = PlacementRequest::new(ByteSize::from_kib(1), ONE);
-    let first = set.allocate(&slot).unwrap().unwrap();
-    set.allocate_in_new(MIB, 1, &PlacementRequest::new(ByteSize::from_kib(1000), ONE)).unwrap();
-    let mut run = Evacuation::new(&set);
-    let _asked = step(&mut run, 64);
-    assert!(set.reopen_closed());
-    assert_eq!(set.allocate(&slot).unwrap().unwrap().range.start(), first.range.end());
+    for is_cancelled in [true, false] {
+        let (set, _) = set_of(&[5]);
+        let slot = unaligned(ByteSize::from_kib(1));
+        let [_, second] = [(); 2].map(|()| set.allocate(&slot).unwrap().unwrap());
+        set.allocate_in_new(MIB, 1, &unaligned(ByteSize::from_kib(1000))).unwrap();
+        let mut run = Evacuation::new(&set);
+        let _asked = step(&mut run, 64);
+        assert_eq!(set.free(second.id).unwrap(), []);
+        if is_cancelled {
+            run.cancel()
+        } else {
+            assert!(set.reopen_closed())
+        }
+        assert_eq!(set.allocate(&slot).unwrap().unwrap().range, second.range);
+    }
 }
