@@ -34,6 +34,13 @@ fn create(
     allocator.create_resource(place, &desc, D3D12_RESOURCE_STATE_COMMON, None).expect("there is room")
 }
 
+fn within() -> ResourceAllocationDesc<'static> {
+    ResourceAllocationDesc {
+        flags: ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE,
+        ..ResourceAllocationDesc::new(HeapType::Upload)
+    }
+}
+
 fn live(allocator: &ResourceAllocator, place: &ResourceAllocationDesc<'_>) -> Vec<ResourceAllocation> {
     // Mostly small ones, and some that do not use slots of slabs.
     (0..1000)
@@ -44,10 +51,7 @@ fn live(allocator: &ResourceAllocator, place: &ResourceAllocationDesc<'_>) -> Ve
 fn pairs(criterion: &mut Criterion) {
     let (gpu, allocator) = open();
     let default = ResourceAllocationDesc::new(HeapType::Default);
-    let within = ResourceAllocationDesc {
-        flags: ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE,
-        ..ResourceAllocationDesc::new(HeapType::Upload)
-    };
+    let within = within();
     let _live = [live(&allocator, &default), live(&allocator, &within)];
 
     let heap = large_heap(&gpu.device);
@@ -109,10 +113,7 @@ fn print_scaling<T>(name: &str, create: impl Fn(u64) -> T + Sync) {
 fn threads(_: &mut Criterion) {
     let (gpu, allocator) = open();
     let default = ResourceAllocationDesc::new(HeapType::Default);
-    let within = ResourceAllocationDesc {
-        flags: ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE,
-        ..ResourceAllocationDesc::new(HeapType::Upload)
-    };
+    let within = within();
     print_scaling("placed", |i| create(&allocator, &default, 100 + i % 12_000));
     print_scaling("within a resource", |i| create(&allocator, &within, 100 + i % 12_000));
     let heap = large_heap(&gpu.device);
@@ -128,10 +129,7 @@ fn threads(_: &mut Criterion) {
 fn recording(_: &mut Criterion) {
     const BURST: u64 = 5_000;
     let folder = tempfile::tempdir().expect("a folder");
-    let within = ResourceAllocationDesc {
-        flags: ResourceAllocationFlags::ALLOW_SUBALLOCATE_WITHIN_RESOURCE,
-        ..ResourceAllocationDesc::new(HeapType::Upload)
-    };
+    let within = within();
     let default = ResourceAllocationDesc::new(HeapType::Default);
     let (_gpu, plain) = open();
     for (place, place_name) in [(&within, "within a resource"), (&default, "placed")] {

@@ -355,16 +355,15 @@ mod tests {
     fn castable_formats_are_passed_on_and_need_their_interface() {
         let mut query = query();
         // Without the formats, the device would accept both: formats of one byte cannot be cast to formats of four.
+        let desc = texture(DXGI_FORMAT_R8G8B8A8_UNORM);
         for (castable, is_sound) in [(DXGI_FORMAT_R8G8B8A8_UNORM_SRGB, true), (DXGI_FORMAT_R8_UNORM, false)] {
             let formats = [castable];
-            let desc = texture(DXGI_FORMAT_R8G8B8A8_UNORM);
             let resource = ResourceDesc { castable_formats: &formats, ..ResourceDesc::new(&desc) };
             let found = query.requirements(&resource, BufferUses::empty(), Creation::Placed);
             assert_eq!(found.is_ok(), is_sound, "{found:?}");
         }
         query.device12 = None;
         let formats = [DXGI_FORMAT_R8G8B8A8_UNORM_SRGB];
-        let desc = texture(DXGI_FORMAT_R8G8B8A8_UNORM);
         let resource = ResourceDesc { castable_formats: &formats, ..ResourceDesc::new(&desc) };
         let placed = |resource| query.requirements(resource, BufferUses::empty(), Creation::Placed);
         let error = placed(&resource).expect_err("the interface is missing");

@@ -41,8 +41,7 @@ fn extra_heap_flags_that_heaps_lack_make_the_resource_committed() {
 /// A SHARED heap cannot be in unified memory, which the CPU can access as well.
 #[test]
 fn what_is_shared_keeps_its_heap_type_in_spite_of_unified_memory() {
-    let (_gpu, allocator) =
-        on(open("cache-coherent-uma"), flagged(ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY));
+    let (_gpu, allocator) = with_unified_memory();
     let local = in_default();
     let shared = ResourceAllocationDesc { extra_required_heap_flags: D3D12_HEAP_FLAG_SHARED, ..local };
     assert_eq!(properties_of(&buffer(&allocator, &shared, 1000)).0.Type, D3D12_HEAP_TYPE_DEFAULT);
@@ -113,8 +112,7 @@ fn uses_of_a_buffer_raise_its_alignment() {
 
 #[test]
 fn user_data_and_names_are_kept_and_told() {
-    let gpu = any_device();
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::NEVER_LEAK);
+    let (gpu, allocator) = on(any_device(), flagged(ResourceAllocatorFlags::NEVER_LEAK));
     for flags in [NONE, COMMITTED, OWN, WITHIN] {
         let place = ResourceAllocationDesc { user_data: 41, ..place(HeapType::Upload, flags) };
         let mut made = buffer(&allocator, &place, 100);
@@ -149,23 +147,21 @@ fn castable_formats_and_layouts_go_through_the_newest_calls() {
         castable_formats,
         ..ResourceDesc::new(&texture(64, 64))
     };
-    for (flags, placed) in [(NONE, true), (COMMITTED, false)] {
-        for formats in [&formats[..], &[]] {
-            faults.take_seen();
-            allocator.create(&place(HeapType::Default, flags), in_layout(formats)).expect("made");
-            let seen = faults.take_seen();
-            let calls: Vec<_> = seen
-                .iter()
-                .filter_map(|seen| match seen {
-                    Seen::Placed { call, castable, .. } | Seen::Committed { call, castable, .. } => {
-                        Some((*call, castable.as_slice()))
-                    }
-                    _ => None,
-                })
-                .collect();
-            let call = if placed { "CreatePlacedResource2" } else { "CreateCommittedResource3" };
-            assert_eq!(calls, [(call, formats)]);
-        }
+    for ((flags, placed), formats) in pairs([(NONE, true), (COMMITTED, false)], [&formats[..], &[]]) {
+        faults.take_seen();
+        allocator.create(&place(HeapType::Default, flags), in_layout(formats)).expect("made");
+        let seen = faults.take_seen();
+        let calls: Vec<_> = seen
+            .iter()
+            .filter_map(|seen| match seen {
+                Seen::Placed { call, castable, .. } | Seen::Committed { call, castable, .. } => {
+                    Some((*call, castable.as_slice()))
+                }
+                _ => None,
+            })
+            .collect();
+        let call = if placed { "CreatePlacedResource2" } else { "CreateCommittedResource3" };
+        assert_eq!(calls, [(call, formats)]);
     }
     // No creation call takes both an initial state and castable formats.
     let with_state = ResourceDesc { castable_formats: &formats, ..ResourceDesc::new(&texture(64, 64)) };

@@ -10,13 +10,9 @@ use crate::log_lines::warnings;
 fn never_allocate_heap_uses_what_is_held_or_nothing() {
     let (gpu, allocator) = on(any_device(), keeping_empty_heaps(Default::default()));
     let never = place(HeapType::Default, NEVER_ALLOCATE_HEAP);
-    let error = try_buffer(&allocator, &never, 1000).expect_err("nothing is held");
+    let error = fails(try_buffer(&allocator, &never, 1000), "creating a heap is not allowed");
     // As in the GPGMM document; GPGMM's code returns E_FAIL.
-    assert_eq!(error.hresult(), E_OUTOFMEMORY);
-    assert!(
-        error.is_out_of_memory() && error.to_string().contains("creating a heap is not allowed"),
-        "{error}"
-    );
+    assert_eq!((error.hresult(), error.is_out_of_memory()), (E_OUTOFMEMORY, true));
     assert_usage(&gpu, ByteSize::ZERO);
     let first = local(&allocator, 1000);
     let second = buffer(&allocator, &never, 1000);
@@ -45,9 +41,8 @@ fn never_suballocate_heap_shares_with_nobody() {
     assert!(first.heap() != second.heap() && first.heap() != shared.heap());
     assert_eq!(heap_of(&first).SizeInBytes, 64 * KIB);
     let info = first.info();
-    assert_eq!(info.decision.placement, Placement::OwnHeap);
+    assert_eq!(info.decision, decided(Placement::OwnHeap, PlacementReason::AllocationFlag));
     assert_eq!(info.size, kib(64), "GPGMM: that of the heap");
-    assert_eq!(first.info().decision, decided(Placement::OwnHeap, PlacementReason::AllocationFlag));
     // Later allocations do not share its heap, either.
     let others: Vec<_> = (0..100).map(|_| local(&allocator, 200)).collect();
     assert!(others.iter().all(|other| other.heap() != first.heap()));
@@ -113,14 +108,13 @@ fn never_fallback_fails_where_committed_would_be_the_last_resort() {
     faults.fail_all();
     let fallen = local(&allocator, 1000);
     let decision = fallen.info().decision;
-    assert_eq!((decision.placement, decision.reason), (Placement::Committed, PlacementReason::OutOfMemory));
+    assert_eq!(decision, decided(Placement::Committed, PlacementReason::OutOfMemory));
     let report = allocator.report();
     let counted: Vec<_> = report.decisions.iter().map(|of| (of.reason.clone(), of.count)).collect();
     assert_eq!(counted, [(decision.to_string(), 1)]);
     let never = place(HeapType::Default, NEVER_FALLBACK);
-    let error = try_buffer(&allocator, &never, 1000).expect_err("no heap to be had");
+    let error = refused(try_buffer(&allocator, &never, 1000), Error::is_out_of_memory);
     assert_eq!(error.hresult(), E_FAIL, "document GPGMM");
-    assert!(error.is_out_of_memory(), "{error}");
     // The flag does not forbid a placement that another flag demands.
     let demanded = NEVER_FALLBACK | COMMITTED;
     assert_eq!(placement(&buffer(&allocator, &place(HeapType::Default, demanded), 10)), Placement::Committed);
@@ -141,33 +135,29 @@ fn never_resident_shares_no_heap() {
 fn always_warn_on_alignment_mismatch_tells_of_bytes_nobody_asked_for() {
     let (_gpu, allocator) = with_allocator(open("discrete"));
     let flag = ResourceAllocationFlags::ALWAYS_WARN_ON_ALIGNMENT_MISMATCH;
-    let within = WITHIN;
-    let own = OWN;
-    let committed = COMMITTED;
-    let none = NONE;
     let bytes = |size| buffer_of(size);
     let mips = |desc| D3D12_RESOURCE_DESC { MipLevels: 0, ..desc };
     let (upload, default) = (HeapType::Upload, HeapType::Default);
     // Each case: the resource, and the size logged if it takes more than that.
     let cases = [
-        (upload, within, bytes(100), Some("asked=100 B")),
-        (upload, within, bytes(1), Some("asked=1 B")),
-        (upload, within, bytes(128), None),
-        (upload, within, bytes(512), None),
-        (default, none, bytes(1000), Some("asked=1000 B")),
-        (default, none, bytes(1024), None),
-        (default, none, texture(16, 16), Some("asked=1.00 KiB")),
-        (default, none, mips(texture(128, 128)), Some("asked=85.33 KiB")),
-        (default, none, texture(128, 128), None),
-        (default, own, bytes(1000), Some("asked=1000 B")),
-        (default, own, bytes(65_536), None),
-        (default, own, texture(128, 128), None),
-        (default, committed, bytes(1024), Some("asked=1.00 KiB")),
-        (default, committed, bytes(4096), None),
-        (default, committed, texture(16, 16), Some("asked=1.00 KiB")),
+        (upload, WITHIN, bytes(100), Some("asked=100 B")),
+        (upload, WITHIN, bytes(1), Some("asked=1 B")),
+        (upload, WITHIN, bytes(128), None),
+        (upload, WITHIN, bytes(512), None),
+        (default, NONE, bytes(1000), Some("asked=1000 B")),
+        (default, NONE, bytes(1024), None),
+        (default, NONE, texture(16, 16), Some("asked=1.00 KiB")),
+        (default, NONE, mips(texture(128, 128)), Some("asked=85.33 KiB")),
+        (default, NONE, texture(128, 128), None),
+        (default, OWN, bytes(1000), Some("asked=1000 B")),
+        (default, OWN, bytes(65_536), None),
+        (default, OWN, texture(128, 128), None),
+        (default, COMMITTED, bytes(1024), Some("asked=1.00 KiB")),
+        (default, COMMITTED, bytes(4096), None),
+        (default, COMMITTED, texture(16, 16), Some("asked=1.00 KiB")),
     ];
     for (heap_type, how, desc, expected) in cases {
-        for (flag, expected) in [(flag, expected), (none, None)] {
+        for (flag, expected) in [(flag, expected), (NONE, None)] {
             let place = place(heap_type, how | flag);
             let create = || drop(create(&allocator, &place, &desc));
             let ((), logged) = warnings(create);
@@ -225,34 +215,25 @@ fn a_budget_of_zero_permits_nothing() {
             if !is_known {
                 shrink();
             }
-            let (allocator, manager) = match &manager {
+            let made = manager.clone().map(|manager| managed(&gpu, desc.clone(), manager));
+            let (allocator, manager) = match made {
                 None => (allocator(&gpu, desc.clone()), None),
-                Some(manager) => {
-                    let made = ResourceAllocator::with_new_residency(
-                        &gpu.device,
-                        Some(&gpu.adapter),
-                        desc.clone(),
-                        manager.clone(),
-                    );
-                    let (allocator, manager) = made.expect("sound");
-                    (allocator, Some(manager))
-                }
+                Some((allocator, manager)) => (allocator, Some(manager)),
             };
             allocator.on_time(Default::default());
             shrink();
             if let Some(manager) = &manager {
                 let _budget = manager.query_video_memory_info(heapwright::SegmentGroup::Local);
             }
-            for heap_type in [HeapType::Upload, HeapType::Default] {
-                for placement in [NONE, OWN, COMMITTED] {
-                    for _ in 0..2 {
-                        let place = place(heap_type, placement | flag);
-                        let made = try_buffer(&allocator, &place, 1000);
-                        let what = format!("{number}, {is_known}, {heap_type}, {placement:?}");
-                        let error = made.err().unwrap_or_else(|| panic!("{what}: it was created"));
-                        assert!(error.is_over_budget(), "{what}: {error}");
-                        assert_eq!(usage(&gpu), ByteSize::ZERO, "{what}");
-                    }
+            for (heap_type, placement) in pairs([HeapType::Upload, HeapType::Default], [NONE, OWN, COMMITTED])
+            {
+                for _ in 0..2 {
+                    let place = place(heap_type, placement | flag);
+                    let made = try_buffer(&allocator, &place, 1000);
+                    let what = format!("{number}, {is_known}, {heap_type}, {placement:?}");
+                    let error = made.err().unwrap_or_else(|| panic!("{what}: it was created"));
+                    assert!(error.is_over_budget(), "{what}: {error}");
+                    assert_eq!(usage(&gpu), ByteSize::ZERO, "{what}");
                 }
             }
         }
@@ -286,8 +267,6 @@ fn upper_address_takes_the_other_end_of_a_linear_heap() {
         let upper = ResourceAllocationDesc { flags, pool: Some(pool), ..Default::default() };
         invalid(try_buffer(&allocator, &upper, 64 * KIB), "ResourceAllocationDesc::flags");
     }
-    invalid(
-        try_buffer(&allocator, &place(HeapType::Default, flags), 64 * KIB),
-        "ResourceAllocationDesc::flags",
-    );
+    let made = try_buffer(&allocator, &place(HeapType::Default, flags), 64 * KIB);
+    invalid(made, "ResourceAllocationDesc::flags");
 }

@@ -236,10 +236,9 @@ fn limits_are_of_each_heap_type_and_count_heaps_and_committed_resources() {
             let place = place(heap_type, flags);
             drop(buffer(&allocator, &place, limit * MIB));
             allocator.release_empty_heaps();
-            let error = try_buffer(&allocator, &place, limit * MIB + 1).expect_err("above the limit");
-            assert!(error.is_out_of_memory() && error.is_over_budget(), "{error}");
-            let named = format!("limit of {limit}.00 MiB");
-            assert!(error.to_string().contains(&named), "{heap_type}: {error}");
+            let above = try_buffer(&allocator, &place, limit * MIB + 1);
+            let error = fails(above, &format!("limit of {limit}.00 MiB"));
+            assert!(error.is_out_of_memory() && error.is_over_budget(), "{heap_type}");
         }
         // Shared heaps and committed resources count together.
         let half = buffer(&allocator, &place(heap_type, COMMITTED), limit * MIB / 2);
@@ -313,10 +312,8 @@ fn record_options_are_checked() {
         trace_file: Some(PathBuf::from("/nowhere/at/all.hws")),
         ..Default::default()
     });
-    assert!(
-        message.starts_with("RecordOptions::trace_file: /nowhere/at/all.hws cannot be written: "),
-        "{message}"
-    );
+    let begins = "RecordOptions::trace_file: /nowhere/at/all.hws cannot be written: ";
+    assert!(message.starts_with(begins), "{message}");
     // Without flags nothing is recorded, so the other record options have no effect.
     let record_options = RecordOptions {
         scope: RecordScope::PerInstance,

@@ -107,22 +107,20 @@ fn nobody_waits_for_a_heap_that_is_made_in_advance() {
 #[test]
 fn always_on_demand_keeps_no_heap_whatever_the_algorithm() {
     let gpu = any_device();
-    for suballocation_algorithm in ALGORITHMS {
-        for (flags, keeps) in [(ResourceAllocatorFlags::ALWAYS_ON_DEMAND, false), (NO_FLAGS, true)] {
-            let desc = ResourceAllocatorDesc { flags, suballocation_algorithm, ..Default::default() };
-            let fixed = ResourceAllocatorDesc {
-                empty_heap_policy: FixedPool,
-                preferred_heap_size: Some(kib(64)),
-                ..desc.clone()
-            };
-            for desc in [keeping_empty_heaps(desc), fixed] {
-                let allocator = allocator(&gpu, desc);
-                drop(local(&allocator, 64 * KIB));
-                drop(buffer(&allocator, &place(HeapType::Default, OWN), 3 * MIB));
-                assert_eq!(!allocator.reserved().is_zero(), keeps, "{suballocation_algorithm} {flags:?}");
-                assert_usage(&gpu, allocator.reserved());
-                assert_returns_everything(&allocator, &gpu);
-            }
+    for (suballocation_algorithm, (flags, keeps)) in
+        pairs(ALGORITHMS, [(ResourceAllocatorFlags::ALWAYS_ON_DEMAND, false), (NO_FLAGS, true)])
+    {
+        let desc = ResourceAllocatorDesc { flags, suballocation_algorithm, ..Default::default() };
+        let preferred_heap_size = Some(kib(64));
+        let fixed =
+            ResourceAllocatorDesc { empty_heap_policy: FixedPool, preferred_heap_size, ..desc.clone() };
+        for desc in [keeping_empty_heaps(desc), fixed] {
+            let allocator = allocator(&gpu, desc);
+            drop(local(&allocator, 64 * KIB));
+            drop(buffer(&allocator, &place(HeapType::Default, OWN), 3 * MIB));
+            assert_eq!(!allocator.reserved().is_zero(), keeps, "{suballocation_algorithm} {flags:?}");
+            assert_usage(&gpu, allocator.reserved());
+            assert_returns_everything(&allocator, &gpu);
         }
     }
 }
@@ -193,34 +191,24 @@ fn create_not_resident_and_create_not_zeroed_are_flags_of_every_heap() {
 }
 
 #[test]
-fn create_not_resident_needs_a_device_that_knows_it() {
-    let (gpu, faults) = faulty_first(None, E_FAIL);
-    let desc = flagged(ResourceAllocatorFlags::CREATE_NOT_RESIDENT);
-    let (allocator, logged) = warnings(|| allocator(&gpu, desc));
-    assert!(logged.iter().any(|line| line.contains("CREATE_NOT_RESIDENT")), "{logged:?}");
-    drop(local(&allocator, 1000));
-    assert_eq!(faults.heaps()[0].Flags & D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT, 0);
-}
-
-#[test]
 fn never_over_allocate_gives_nothing_back_to_try_again() {
-    for (flags, fits) in [(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE, false), (NO_FLAGS, true)] {
-        for committed in [false, true] {
-            let gpu = open("discrete-2gib");
-            // The default algorithm would release the heap before it requests another one.
-            let suballocation_algorithm = Dedicated;
-            let desc = ResourceAllocatorDesc { flags, suballocation_algorithm, ..Default::default() };
-            let allocator = allocator(&gpu, desc);
-            drop(local(&allocator, 1024 * MIB));
-            assert_eq!(usage(&gpu), mib(1024), "the empty heap is kept");
-            let how = if committed { COMMITTED } else { NONE };
-            let large = try_buffer(&allocator, &place(HeapType::Default, how), 1536 * MIB);
-            assert_eq!(large.is_ok(), fits, "committed: {committed}: {large:?}");
-            if let Err(error) = large {
-                assert!(error.is_out_of_memory(), "{error}");
-                allocator.release_empty_heaps();
-                drop(buffer(&allocator, &place(HeapType::Default, how), 1536 * MIB));
-            }
+    for ((flags, fits), committed) in
+        pairs([(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE, false), (NO_FLAGS, true)], [false, true])
+    {
+        let gpu = open("discrete-2gib");
+        // The default algorithm would release the heap before it requests another one.
+        let suballocation_algorithm = Dedicated;
+        let desc = ResourceAllocatorDesc { flags, suballocation_algorithm, ..Default::default() };
+        let allocator = allocator(&gpu, desc);
+        drop(local(&allocator, 1024 * MIB));
+        assert_eq!(usage(&gpu), mib(1024), "the empty heap is kept");
+        let how = if committed { COMMITTED } else { NONE };
+        let large = try_buffer(&allocator, &place(HeapType::Default, how), 1536 * MIB);
+        assert_eq!(large.is_ok(), fits, "committed: {committed}: {large:?}");
+        if let Err(error) = large {
+            assert!(error.is_out_of_memory(), "{error}");
+            allocator.release_empty_heaps();
+            drop(buffer(&allocator, &place(HeapType::Default, how), 1536 * MIB));
         }
     }
 }
@@ -241,8 +229,7 @@ fn never_tight_alignment_keeps_buffers_64_kib_apart() {
 
 #[test]
 fn looking_for_what_to_prefetch_gives_no_empty_heap_up() {
-    let gpu = any_device();
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALLOW_PREFETCH);
+    let (_gpu, allocator) = on(any_device(), flagged(ResourceAllocatorFlags::ALLOW_PREFETCH));
     let _small = local(&allocator, 1000);
     let _large = local(&allocator, 100 * MIB);
     drop(local(&allocator, 90 * MIB));

@@ -98,7 +98,7 @@ fn place_textures(gpu: &impl Opened, simulated: Option<&HostProfile>) {
 fn textures_and_buffers_are_placed_apart() {
     place_textures(&any_device(), None);
     for profile in HostProfile::all() {
-        place_textures(&Instance::open(profile).expect("a fresh instance"), Some(profile));
+        place_textures(&fresh(profile), Some(profile));
     }
 }
 

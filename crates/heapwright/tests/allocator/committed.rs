@@ -60,7 +60,7 @@ fn the_books_are_what_the_adapter_counts() {
     for profile in HostProfile::all() {
         let tight = [NO_FLAGS, ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT];
         for (managed, flags) in tight.into_iter().flat_map(|flags| [(false, flags), (true, flags)]) {
-            let gpu = Instance::open(profile).expect("a fresh instance");
+            let gpu = fresh(profile);
             let (allocator, manager) = open_allocator(&gpu, profile, flagged(flags), managed);
             let place = place(HeapType::Default, COMMITTED);
             for kind in kinds() {
@@ -97,23 +97,23 @@ fn the_books_are_what_the_adapter_counts() {
 
 #[test]
 fn a_limit_lets_no_more_through_than_the_device_takes() {
-    for profile in HostProfile::all() {
-        for (kind, limit) in [(texture(16, 16), 4 * MIB), (target(16, 16, 4), 64 * MIB)] {
-            let gpu = Instance::open(profile).expect("a fresh instance");
-            let limit = ByteSize::new(limit);
-            let (allocator, _) = open_allocator(&gpu, profile, limited_to(limit), false);
-            let place = place(HeapType::Default, COMMITTED);
-            let mut held = Vec::new();
-            let error = loop {
-                match allocator.create(&place, ResourceDesc::new(&kind)) {
-                    Ok(made) => held.push(made),
-                    Err(error) => break error,
-                }
-            };
-            assert!(error.is_over_budget(), "{error}");
-            assert_eq!(usage(&gpu), allocator.reserved(), "{}", profile.name);
-            assert_eq!(usage(&gpu), limit, "{}: the limit is used to the full", profile.name);
-        }
+    for (profile, (kind, limit)) in
+        pairs(HostProfile::all(), [(texture(16, 16), 4 * MIB), (target(16, 16, 4), 64 * MIB)])
+    {
+        let gpu = fresh(profile);
+        let limit = ByteSize::new(limit);
+        let (allocator, _) = open_allocator(&gpu, profile, limited_to(limit), false);
+        let place = place(HeapType::Default, COMMITTED);
+        let mut held = Vec::new();
+        let error = loop {
+            match allocator.create(&place, ResourceDesc::new(&kind)) {
+                Ok(made) => held.push(made),
+                Err(error) => break error,
+            }
+        };
+        assert!(error.is_over_budget(), "{error}");
+        assert_eq!(usage(&gpu), allocator.reserved(), "{}", profile.name);
+        assert_eq!(usage(&gpu), limit, "{}: the limit is used to the full", profile.name);
     }
 }
 
@@ -140,8 +140,7 @@ fn what_is_only_preferred_is_placed_where_it_cannot_be() {
         let resource = ResourceDesc { initial_state: state, ..ResourceDesc::new(&texture(16, 16)) };
         let prefer = place(HeapType::Default, PREFER_COMMITTED);
         refused(allocator.create(&prefer, resource), Error::is_invalid_argument);
-        let always = place(HeapType::Default, COMMITTED);
-        assert!(allocator.create(&always, ResourceDesc::new(&texture(16, 16))).is_err());
+        assert!(allocator.create(&place(HeapType::Default, COMMITTED), texture(16, 16)).is_err());
         assert_returns_everything(&allocator, &gpu);
     }
 }
@@ -150,25 +149,21 @@ fn what_is_only_preferred_is_placed_where_it_cannot_be() {
 /// committed one occupies whole pages.
 #[test]
 fn an_imported_committed_resource_takes_what_it_was_created_with() {
-    for profile in HostProfile::all() {
-        for managed in [false, true] {
-            let gpu = Instance::open(profile).expect("a fresh instance");
-            let (creator, _) = open_allocator(&gpu, profile, Default::default(), false);
-            let (allocator, _manager) = open_allocator(&gpu, profile, Default::default(), managed);
-            let commit = place(HeapType::Default, COMMITTED);
-            for kind in kinds() {
-                let made = creator.create(&commit, ResourceDesc::new(&kind)).expect("there is memory");
-                let desc = ResourceAllocationDesc::default();
-                // SAFETY: neither allocation of the resource is mapped.
-                let imported =
-                    unsafe { allocator.import(&desc, made.resource()) }.expect("a committed resource");
-                assert_eq!(imported.size(), made.size(), "{kind:?} on {}", profile.name);
-                assert_eq!(imported.alignment(), made.alignment(), "{kind:?} on {}", profile.name);
-                assert_eq!(allocator.stats().imported, usage(&gpu), "{kind:?} on {}", profile.name);
-                if let Some(memory) = imported.memory() {
-                    assert_eq!(memory.size(), made.size(), "{kind:?} on {}", profile.name);
-                }
-            }
+    for (profile, managed) in pairs(HostProfile::all(), [false, true]) {
+        let gpu = fresh(profile);
+        let (creator, _) = open_allocator(&gpu, profile, Default::default(), false);
+        let (allocator, _manager) = open_allocator(&gpu, profile, Default::default(), managed);
+        let commit = place(HeapType::Default, COMMITTED);
+        for kind in kinds() {
+            let made = create(&creator, &commit, &kind);
+            // SAFETY: neither allocation of the resource is mapped.
+            let imported = unsafe { allocator.import(&Default::default(), made.resource()) };
+            let imported = imported.expect("a committed resource");
+            let [taken, expected] = [&imported, &made].map(|one| (one.size(), one.alignment()));
+            assert_eq!(taken, expected, "{kind:?} on {}", profile.name);
+            assert_eq!(allocator.stats().imported, usage(&gpu), "{kind:?} on {}", profile.name);
+            let managed = imported.memory().map(ResidencyHeap::size);
+            assert!(managed.is_none_or(|size| size == made.size()), "{kind:?} on {}", profile.name);
         }
     }
 }

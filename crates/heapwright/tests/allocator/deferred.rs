@@ -8,10 +8,6 @@ use crate::faulty_device::{Call, faulty_first};
 use crate::gpu::*;
 use crate::log_lines::warnings;
 
-fn fence(gpu: &impl Opened) -> ID3D12Fence {
-    fence_of(gpu.device())
-}
-
 #[test]
 fn memory_near_the_limit_of_a_type_takes_what_a_reached_fence_frees() {
     let gpu = open("cache-coherent-uma");
@@ -22,7 +18,7 @@ fn memory_near_the_limit_of_a_type_takes_what_a_reached_fence_frees() {
     let take = || allocator.allocate_memory(&upload, ResourceKind::Buffers, size, Alignment::ONE);
     let resource = ResourceDesc::in_state(&buffer_desc(size), D3D12_RESOURCE_STATE_GENERIC_READ);
     let first = allocator.create(&upload, resource).expect("within the limit");
-    let fence = fence(&gpu);
+    let fence = fence_of(gpu.device());
     allocator.free_after(first, &fence, FenceValue::new(1)).expect("its own");
     assert!(take().expect_err("the limit is reached").is_over_budget());
     signal(&fence, 1);
@@ -32,7 +28,7 @@ fn memory_near_the_limit_of_a_type_takes_what_a_reached_fence_frees() {
 #[test]
 fn an_allocation_is_freed_once_its_fence_is_reached_and_no_sooner() {
     let (gpu, allocator) = with_allocator(any_device());
-    let [graphics, copies] = [fence(&gpu), fence(&gpu)];
+    let [graphics, copies] = [fence_of(gpu.device()), fence_of(gpu.device())];
     let all = [(&graphics, 1), (&graphics, 3), (&graphics, 2), (&copies, 1), (&graphics, 3)];
     for (fence, value) in all {
         allocator.free_after(local(&allocator, 1000), fence, FenceValue::new(value)).expect("its own");
@@ -59,7 +55,7 @@ fn an_allocation_is_freed_once_its_fence_is_reached_and_no_sooner() {
 #[test]
 fn what_is_reached_is_freed_before_memory_is_said_to_be_short() {
     let (gpu, allocator) = with_allocator(open("discrete-2gib"));
-    let done = fence(&gpu);
+    let done = fence_of(gpu.device());
     allocator.free_after(local(&allocator, 1024 * MIB), &done, FenceValue::new(1)).expect("its own");
     let large = in_default();
     refused(try_buffer(&allocator, &large, 1536 * MIB), Error::is_out_of_memory);
@@ -75,7 +71,7 @@ fn assert_serves_again(
     first: &ResourceAllocationDesc<'_>,
     again: &ResourceAllocationDesc<'_>,
 ) {
-    let done = fence(gpu);
+    let done = fence_of(gpu.device());
     let made = buffer(allocator, first, 16 * MIB);
     let usual = placement(&made);
     allocator.free_after(made, &done, FenceValue::new(1)).expect("its own");
@@ -91,7 +87,7 @@ fn assert_serves_again(
 fn a_small_buffer_takes_the_rest_of_a_heap_before_what_is_reached_is_freed_and_the_heap_leaves() {
     let gpu = open("uma");
     let allocator = allocator(&gpu, of_policy(FixedPool));
-    let done = fence(&gpu);
+    let done = fence_of(gpu.device());
     let upload = in_upload();
     let first = buffer(&allocator, &upload, (4 << 20) + 10_000);
     let rest = allocator.stats().reserved.get() - first.size().get();
@@ -137,7 +133,7 @@ fn what_is_reached_is_freed_before_the_budget_refuses() {
     profile.local.budget = mib(20);
     let (always, within) = (ResourceAllocatorFlags::ALWAYS_IN_BUDGET, WITHIN_BUDGET);
     for flags in [always, NO_FLAGS] {
-        let gpu = Instance::open(&profile).expect("a fresh instance");
+        let gpu = fresh(&profile);
         let allocator = with_flags(&gpu, flags);
         let place = place(HeapType::Default, within | NEVER_FALLBACK);
         assert_serves_again((&gpu, &allocator), &place, &place);
@@ -155,7 +151,7 @@ fn what_is_reached_is_freed_before_held_heaps_do_not_suffice() {
 fn what_is_reached_is_freed_before_a_resource_is_committed() {
     let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
     let allocator = allocator(&gpu, Default::default());
-    let done = fence(&gpu);
+    let done = fence_of(gpu.device());
     allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1)).expect("its own");
     faults.fail_all();
     assert_eq!(placement(&local(&allocator, 16 * MIB)), Placement::Committed);
@@ -166,7 +162,7 @@ fn what_is_reached_is_freed_before_a_resource_is_committed() {
 #[test]
 fn what_is_reached_is_freed_before_a_new_pools_heaps_are_refused() {
     let (gpu, allocator) = on(open("discrete"), limited_to(mib(16)));
-    let done = fence(&gpu);
+    let done = fence_of(gpu.device());
     allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1)).expect("its own");
     let desc = || PoolDesc { min_heap_count: 1, ..pool_of(mib(16)) };
     refused(allocator.create_pool(desc()), Error::is_out_of_memory);
@@ -177,7 +173,7 @@ fn what_is_reached_is_freed_before_a_new_pools_heaps_are_refused() {
 #[test]
 fn a_removed_devices_fences_are_all_reached() {
     let (gpu, allocator) = with_allocator(open("discrete"));
-    let never = fence(&gpu);
+    let never = fence_of(gpu.device());
     allocator.free_after(local(&allocator, 1000), &never, FenceValue::new(u64::MAX)).expect("its own");
     assert_eq!(allocator.collect(), 0);
     let device: ID3D12Device5 = gpu.device.cast().expect("it has that interface");
@@ -192,7 +188,7 @@ fn a_removed_devices_fences_are_all_reached() {
 #[test]
 fn what_the_gpu_may_still_use_is_never_pulled_from_under_it() {
     let gpu = open("discrete");
-    let (never, done) = (fence(&gpu), fence(&gpu));
+    let (never, done) = (fence_of(gpu.device()), fence_of(gpu.device()));
     let allocator = usual(&gpu);
     allocator.free_after(local(&allocator, 1000), &never, FenceValue::new(1)).expect("its own");
     allocator.free_after(local(&allocator, 8 * MIB), &done, FenceValue::new(1)).expect("its own");
@@ -202,7 +198,7 @@ fn what_the_gpu_may_still_use_is_never_pulled_from_under_it() {
     assert!(usage(&gpu) > ByteSize::ZERO, "one is lost on purpose");
 
     let gpu = open("discrete");
-    let done = fence(&gpu);
+    let done = fence_of(gpu.device());
     let allocator = usual(&gpu);
     allocator.free_after(local(&allocator, 1000), &done, FenceValue::new(1)).expect("its own");
     signal(&done, 1);
@@ -231,7 +227,7 @@ fn only_collect_queries_the_fences_and_each_of_them_once() {
     let within = place(HeapType::Upload, WITHIN);
     let count = 2000;
     let queries: &AtomicU64 = Box::leak(Box::default());
-    let fences: Vec<_> = (0..=count).map(|_| fence(&gpu)).collect();
+    let fences: Vec<_> = (0..=count).map(|_| fence_of(gpu.device())).collect();
     fences.iter().for_each(|fence| count_queries(fence, queries));
     let one = &fences[count];
     for (number, each) in fences[..count].iter().enumerate() {
@@ -263,7 +259,7 @@ fn an_adapter_of_another_device_is_refused() {
 fn an_allocation_of_another_allocator_is_refused_and_returned() {
     let (gpu, one) = with_allocator(any_device());
     let (other, nested) = (usual(&gpu), nested_in(&one, Default::default()));
-    let done = fence(&gpu);
+    let done = fence_of(gpu.device());
     for owner in [&other, &nested] {
         let refused = one.free_after(local(owner, 1000), &done, FenceValue::new(1));
         let error = refused.unwrap_err();
@@ -282,7 +278,7 @@ fn a_preference_that_is_refused_leaves_what_serves_the_request() {
     let allocator = allocator(&gpu, of_policy(FixedPool));
     let _exceeds_the_budget = local(&allocator, MIB);
     let deferred = create(&allocator, &place(HeapType::Default, NONE), &texture(1, 1));
-    let done = fence(&gpu);
+    let done = fence_of(gpu.device());
     allocator.free_after(deferred, &done, FenceValue::new(1)).expect("its own");
     signal(&done, 1);
     set_local_budget(&gpu, kib(64));

@@ -162,20 +162,19 @@ fn errors_in(allocator: &ResourceAllocator, heap_type: HeapType, resource: &Reso
 
 #[test]
 fn what_no_device_accepts_names_its_field_and_is_not_passed_to_one() {
-    for profile in HostProfile::all() {
-        for flags in [NO_FLAGS, ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT] {
-            let gpu = Instance::open(profile).expect("a fresh instance");
-            let allocator = with_flags(&gpu, flags);
-            for (desc, field) in never_valid() {
-                for error in errors(&allocator, &ResourceDesc::new(&desc)) {
-                    assert!(error.is_invalid_argument(), "{error}: {desc:?}");
-                    assert!(error.to_string().starts_with(field), "{error}: {desc:?}");
-                    assert_eq!(error.hresult(), E_INVALIDARG);
-                }
-                assert_eq!(gpu.messages(), [], "{}: {desc:?}", profile.name);
+    for (profile, flags) in
+        pairs(HostProfile::all(), [NO_FLAGS, ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT])
+    {
+        let (gpu, allocator) = on(fresh(profile), flagged(flags));
+        for (desc, field) in never_valid() {
+            for error in errors(&allocator, &ResourceDesc::new(&desc)) {
+                assert!(error.is_invalid_argument(), "{error}: {desc:?}");
+                assert!(error.to_string().starts_with(field), "{error}: {desc:?}");
+                assert_eq!(error.hresult(), E_INVALIDARG);
             }
-            assert_returns_everything(&allocator, &gpu);
+            assert_eq!(gpu.messages(), [], "{}: {desc:?}", profile.name);
         }
+        assert_returns_everything(&allocator, &gpu);
     }
 }
 
@@ -183,7 +182,7 @@ fn what_no_device_accepts_names_its_field_and_is_not_passed_to_one() {
 #[test]
 fn devices_refuse_what_the_library_refuses() {
     for profile in HostProfile::all() {
-        let gpu = Instance::open(profile).expect("a fresh instance");
+        let gpu = fresh(profile);
         for (desc, field) in never_valid() {
             let is_of_alignment = field.contains("Alignment");
             // SAFETY: the device is live, and the description outlives the call.
@@ -225,7 +224,7 @@ fn the_limits_are_valid() {
 #[test]
 fn the_gpu_writes_no_buffer_of_the_cpu() {
     for profile in HostProfile::all() {
-        let gpu = Instance::open(profile).expect("a fresh instance");
+        let gpu = fresh(profile);
         let (plain, extra) = (usual(&gpu), UAV);
         let desc = ResourceAllocatorDesc { extra_required_resource_flags: extra, ..Default::default() };
         let with_extra = allocator(&gpu, desc);
@@ -296,10 +295,8 @@ fn castable_formats_that_never_are_name_their_number() {
         let resource = ResourceDesc { castable_formats: castable, initial_state, ..ResourceDesc::new(&desc) };
         for error in errors(&allocator, &resource) {
             assert!(error.is_invalid_argument(), "{error}");
-            assert!(
-                error.to_string().starts_with(&format!("ResourceDesc::castable_formats: number {number}, ")),
-                "{error}"
-            );
+            let begins = format!("ResourceDesc::castable_formats: number {number}, ");
+            assert!(error.to_string().starts_with(&begins), "{error}");
         }
     }
     assert_eq!(gpu.messages(), []);
@@ -309,8 +306,7 @@ fn castable_formats_that_never_are_name_their_number() {
 #[test]
 fn what_a_device_lacks_is_unsupported() {
     for profile in HostProfile::all() {
-        let gpu = Instance::open(profile).expect("a fresh instance");
-        let allocator = usual(&gpu);
+        let (gpu, allocator) = with_allocator(fresh(profile));
         let formats = [DXGI_FORMAT_R1_UNORM].into_iter().chain(DXGI_FORMAT_AYUV..=DXGI_FORMAT_A8P8);
         for format in formats.chain(DXGI_FORMAT_P208..=DXGI_FORMAT_V408) {
             let desc = of_format(format, 64, 64);

@@ -267,9 +267,7 @@ fn heaps_made_in_advance_may_fail_as_well() {
     let desc = flagged(ResourceAllocatorFlags::ALLOW_PREFETCH);
     let scenario = |scene: &mut Scene<'_>, _: &ID3D12Fence| {
         for flags in [ALWAYS_PREFETCH_HEAP | OWN, ALWAYS_PREFETCH_HEAP] {
-            for _ in 0..4 {
-                scene.buffer(&place(HeapType::Default, flags), 3 << 20);
-            }
+            (0..4).for_each(|_| scene.buffer(&place(HeapType::Default, flags), 3 << 20));
         }
     };
     for hresult in ANSWERS {

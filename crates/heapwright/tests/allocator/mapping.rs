@@ -145,7 +145,7 @@ fn reachable(profile: &HostProfile) -> Vec<(Instance, ResourceAllocator, Resourc
     let desc = D3D12_RESOURCE_DESC { MipLevels: 3, DepthOrArraySize: 2, ..texture(20, 12) };
     let mut made = Vec::new();
     let mut add = |flags, place: &dyn Fn(&ResourceAllocator) -> Option<ResourceAllocation>| {
-        let gpu = Instance::open(profile).expect("a fresh instance");
+        let gpu = fresh(profile);
         let adapter = profile.has_adapter.then_some(&gpu.adapter);
         let allocator_desc = flagged(flags);
         let (allocator, _manager) =

@@ -1,51 +1,47 @@
 //! Nested allocators exchange empty heaps with their parent.
 
-use heapwright::d3d12::E_OUTOFMEMORY;
-
 use crate::faulty_device::{Call, faulty_first};
 use crate::gpu::*;
 
 #[test]
 fn a_heap_that_one_gives_up_serves_the_other_and_is_charged_to_it() {
     use SuballocationAlgorithm::{Dedicated, Default as Sets, Slab};
-    let pairs = [
-        (Slab, Dedicated),
-        (Dedicated, Slab),
-        (Dedicated, Dedicated),
-        (Sets, Sets),
-        (Sets, Dedicated),
-        (Sets, Slab),
-    ];
-    for (parent, child) in pairs {
-        for from_parent in [true, false] {
-            let gpu = any_device();
-            let parent = allocator(&gpu, keeping_empty_heaps(with_algorithm(parent)));
-            let child = nested_in(&parent, keeping_empty_heaps(with_algorithm(child)));
-            let (giver, taker) = if from_parent { (&parent, &child) } else { (&child, &parent) };
-            // The size of a heap that no algorithm makes larger.
-            drop(local(giver, 4 * MIB));
-            assert_eq!(giver.stats().heaps_created, 1);
-            // The outermost allocator counts the empty heaps of the pool.
-            let held = giver.reserved().saturating_add(taker.reserved());
-            assert_usage(&gpu, held);
-            let taken = local(taker, 4 * MIB);
-            assert_usage(&gpu, held);
-            assert_eq!(taker.stats().heaps_created, 0);
-            // A heap counts for the allocator that uses it, for limits as well.
-            assert_eq!((taker.reserved(), giver.reserved()), (held, ByteSize::ZERO));
-            parent.audit().and_then(|()| child.audit()).expect("consistent");
-            drop(taken);
-            parent.release_empty_heaps();
-            child.release_empty_heaps();
-            assert_usage(&gpu, ByteSize::ZERO);
-        }
+    for ((parent, child), from_parent) in pairs(
+        [
+            (Slab, Dedicated),
+            (Dedicated, Slab),
+            (Dedicated, Dedicated),
+            (Sets, Sets),
+            (Sets, Dedicated),
+            (Sets, Slab),
+        ],
+        [true, false],
+    ) {
+        let (gpu, parent) = on(any_device(), keeping_empty_heaps(with_algorithm(parent)));
+        let child = nested_in(&parent, keeping_empty_heaps(with_algorithm(child)));
+        let (giver, taker) = if from_parent { (&parent, &child) } else { (&child, &parent) };
+        // The size of a heap that no algorithm makes larger.
+        drop(local(giver, 4 * MIB));
+        assert_eq!(giver.stats().heaps_created, 1);
+        // The outermost allocator counts the empty heaps of the pool.
+        let held = giver.reserved().saturating_add(taker.reserved());
+        assert_usage(&gpu, held);
+        let taken = local(taker, 4 * MIB);
+        assert_usage(&gpu, held);
+        assert_eq!(taker.stats().heaps_created, 0);
+        // A heap counts for the allocator that uses it, for limits as well.
+        assert_eq!((taker.reserved(), giver.reserved()), (held, ByteSize::ZERO));
+        parent.audit().and_then(|()| child.audit()).expect("consistent");
+        drop(taken);
+        parent.release_empty_heaps();
+        child.release_empty_heaps();
+        assert_usage(&gpu, ByteSize::ZERO);
     }
 }
 
 #[test]
 fn a_nested_allocators_limit_decides_what_it_takes_over() {
-    let gpu = any_device();
-    let parent = allocator(&gpu, with_algorithm(Dedicated));
+    let (gpu, parent) = on(any_device(), with_algorithm(Dedicated));
     let limits = HeapLimits { default: Some(kib(512)), ..Default::default() };
     let desc = ResourceAllocatorDesc { limits, ..with_algorithm(Dedicated) };
     let child = nested_in(&parent, desc);
@@ -82,8 +78,7 @@ fn a_nested_allocators_limit_releases_only_what_is_charged_to_it() {
 
 #[test]
 fn flags_and_statistics_are_each_allocators_own() {
-    let gpu = any_device();
-    let parent = allocator(&gpu, Default::default());
+    let (gpu, parent) = with_allocator(any_device());
     let desc = flagged(ResourceAllocatorFlags::ALWAYS_COMMITTED);
     let child = nested_in(&parent, desc);
     let [of_parent, of_child] = [&parent, &child].map(|allocator| local(allocator, 1000));
@@ -103,26 +98,21 @@ fn flags_and_statistics_are_each_allocators_own() {
 /// An unused backing buffer does not keep a heap from a relative that may not create one.
 #[test]
 fn a_heap_with_only_an_unused_backing_buffer_serves_the_other() {
-    for size in [1000, 4096, 30_000] {
-        for from_parent in [true, false] {
-            for flags in [WITHIN, NONE] {
-                let gpu = any_device();
-                let parent = allocator(&gpu, Default::default());
-                let child = nested_in(&parent, Default::default());
-                let (giver, taker) = if from_parent { (&parent, &child) } else { (&child, &parent) };
-                drop(buffer(giver, &place(HeapType::Upload, WITHIN), size));
-                let reserved = giver.reserved();
-                let taken = buffer(taker, &place(HeapType::Upload, flags | NEVER_ALLOCATE_HEAP), size);
-                assert_eq!((giver.reserved(), taker.reserved()), (ByteSize::ZERO, reserved));
-                parent.audit().and_then(|()| child.audit()).expect("consistent");
-                // What is used is not taken.
-                refused(
-                    try_buffer(giver, &place(HeapType::Upload, flags | NEVER_ALLOCATE_HEAP), size),
-                    Error::is_out_of_memory,
-                );
-                drop(taken);
-            }
-        }
+    for ((size, from_parent), flags) in pairs(pairs([1000, 4096, 30_000], [true, false]), [WITHIN, NONE]) {
+        let (_gpu, parent) = with_allocator(any_device());
+        let child = nested_in(&parent, Default::default());
+        let (giver, taker) = if from_parent { (&parent, &child) } else { (&child, &parent) };
+        drop(buffer(giver, &place(HeapType::Upload, WITHIN), size));
+        let reserved = giver.reserved();
+        let taken = buffer(taker, &place(HeapType::Upload, flags | NEVER_ALLOCATE_HEAP), size);
+        assert_eq!((giver.reserved(), taker.reserved()), (ByteSize::ZERO, reserved));
+        parent.audit().and_then(|()| child.audit()).expect("consistent");
+        // What is used is not taken.
+        refused(
+            try_buffer(giver, &place(HeapType::Upload, flags | NEVER_ALLOCATE_HEAP), size),
+            Error::is_out_of_memory,
+        );
+        drop(taken);
     }
 }
 
@@ -161,34 +151,31 @@ fn a_limit_keeps_the_unused_backing_buffer_of_the_other() {
 /// any of them. A pool's are its own.
 #[test]
 fn each_knows_and_releases_the_empty_heaps_of_the_others() {
-    for algorithm in [SuballocationAlgorithm::Default, Dedicated] {
-        for flags in [NONE, WITHIN] {
-            let gpu = any_device();
-            let desc = || keeping_empty_heaps(with_algorithm(algorithm));
-            let parent = allocator(&gpu, desc());
-            let child = nested_in(&parent, desc());
-            let pool = new_pool(&child, PoolDesc::default());
-            drop(buffer(&child, &in_pool(&pool), MIB));
-            assert!(!pool.totals().empty.is_zero());
-            drop(buffer(&child, &place(HeapType::Upload, flags), 1000));
-            let [of_parent, of_child] = [&parent, &child].map(|allocator| allocator.stats());
-            let kept = of_child.free_heap_usage.saturating_sub(pool.totals().empty);
-            assert!(!kept.is_zero());
-            assert_eq!((of_parent.free_heap_usage, of_parent.shared_free_heap_usage), (ByteSize::ZERO, kept));
-            assert_eq!(of_child.shared_free_heap_usage, ByteSize::ZERO);
-            assert_eq!(of_parent.reserved, ByteSize::ZERO);
-            assert_eq!(parent.release_empty_heaps(), kept);
-            assert_eq!(parent.stats().shared_free_heap_usage, ByteSize::ZERO);
-            assert_eq!(child.reserved(), pool.totals().empty);
-        }
+    for (algorithm, flags) in pairs([SuballocationAlgorithm::Default, Dedicated], [NONE, WITHIN]) {
+        let gpu = any_device();
+        let desc = || keeping_empty_heaps(with_algorithm(algorithm));
+        let parent = allocator(&gpu, desc());
+        let child = nested_in(&parent, desc());
+        let pool = new_pool(&child, PoolDesc::default());
+        drop(buffer(&child, &in_pool(&pool), MIB));
+        assert!(!pool.totals().empty.is_zero());
+        drop(buffer(&child, &place(HeapType::Upload, flags), 1000));
+        let [of_parent, of_child] = [&parent, &child].map(|allocator| allocator.stats());
+        let kept = of_child.free_heap_usage.saturating_sub(pool.totals().empty);
+        assert!(!kept.is_zero());
+        assert_eq!((of_parent.free_heap_usage, of_parent.shared_free_heap_usage), (ByteSize::ZERO, kept));
+        assert_eq!(of_child.shared_free_heap_usage, ByteSize::ZERO);
+        assert_eq!(of_parent.reserved, ByteSize::ZERO);
+        assert_eq!(parent.release_empty_heaps(), kept);
+        assert_eq!(parent.stats().shared_free_heap_usage, ByteSize::ZERO);
+        assert_eq!(child.reserved(), pool.totals().empty);
     }
 }
 
 #[test]
 fn either_may_go_first() {
     for parent_first in [true, false] {
-        let gpu = any_device();
-        let parent = allocator(&gpu, Default::default());
+        let (gpu, parent) = with_allocator(any_device());
         let child = nested_in(&parent, Default::default());
         let grandchild = nested_in(&child, Default::default());
         let held = [&parent, &child, &grandchild].map(|allocator| local(allocator, MIB));

@@ -9,7 +9,7 @@ fn gpu(budget: u64, capacity: u64) -> Instance {
     let mut profile = *HostProfile::find("discrete").expect("a profile of that name");
     profile.local.budget = ByteSize::new(budget);
     profile.local.capacity = ByteSize::new(capacity);
-    Instance::open(&profile).expect("a fresh instance")
+    fresh(&profile)
 }
 
 fn with_empty_heaps(gpu: &Instance, desc: ResourceAllocatorDesc) -> ResourceAllocator {

@@ -32,8 +32,7 @@ fn the_heap_type_is_the_pools() {
 
 #[test]
 fn a_pool_of_default_heaps_stays_what_it_is_with_unified_memory() {
-    let (_gpu, allocator) =
-        on(open("cache-coherent-uma"), flagged(ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY));
+    let (_gpu, allocator) = with_unified_memory();
     let pool = new_pool(&allocator, PoolDesc::default());
     let mut made = buffer(&allocator, &in_pool(&pool), 1000);
     assert_eq!(properties_of(&made).0.Type, D3D12_HEAP_TYPE_DEFAULT);
@@ -92,38 +91,38 @@ fn resources_say_what_the_heaps_are_for() {
 #[test]
 fn a_buffer_and_a_small_texture_of_a_pool_can_be_used_together() {
     let aliasing = Some(AliasingTracking::ADVANCED);
-    for profile in HostProfile::all() {
-        for flags in [NO_FLAGS, ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT] {
-            let gpu = Instance::open_with(profile, DeviceOptions { aliasing, ..Default::default() });
-            let gpu = gpu.expect("a fresh instance");
-            let allocator = with_flags(&gpu, flags);
-            if allocator.caps().resource_heap_tier < 2 {
-                continue;
-            }
-            let tight = match allocator.caps().tight_alignment_tier {
-                0 => D3D12_RESOURCE_FLAG_NONE,
-                _ => D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT,
-            };
-            let pool = new_pool(&allocator, PoolDesc { resources: ResourceKind::Any, ..Default::default() });
-            let small = buffer_of(1000);
-            let descs = [
-                small,
-                texture(32, 32),
-                D3D12_RESOURCE_DESC { Flags: tight, ..small },
-                D3D12_RESOURCE_DESC { Flags: tight, ..texture(32, 32) },
-            ];
-            let mut live = Vec::new();
-            for round in 0..4 {
-                live.extend(descs.map(|desc| create(&allocator, &in_pool(&pool), &desc)));
-                // What is freed is used again for what is of the other kind.
-                live.swap_remove(round);
-            }
-            let mut queue = copying_queue::Gpu::new(&gpu.device);
-            (0..).zip(&live).for_each(|(key, one)| queue.fill(one.resource(), key));
-            queue.run();
-            (0..).zip(&live).for_each(|(key, one)| queue.expect(one.resource(), key));
-            queue.finish();
+    for (profile, flags) in
+        pairs(HostProfile::all(), [NO_FLAGS, ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT])
+    {
+        let gpu = Instance::open_with(profile, DeviceOptions { aliasing, ..Default::default() });
+        let gpu = gpu.expect("a fresh instance");
+        let allocator = with_flags(&gpu, flags);
+        if allocator.caps().resource_heap_tier < 2 {
+            continue;
         }
+        let tight = match allocator.caps().tight_alignment_tier {
+            0 => D3D12_RESOURCE_FLAG_NONE,
+            _ => D3D12_RESOURCE_FLAG_USE_TIGHT_ALIGNMENT,
+        };
+        let pool = new_pool(&allocator, PoolDesc { resources: ResourceKind::Any, ..Default::default() });
+        let small = buffer_of(1000);
+        let descs = [
+            small,
+            texture(32, 32),
+            D3D12_RESOURCE_DESC { Flags: tight, ..small },
+            D3D12_RESOURCE_DESC { Flags: tight, ..texture(32, 32) },
+        ];
+        let mut live = Vec::new();
+        for round in 0..4 {
+            live.extend(descs.map(|desc| create(&allocator, &in_pool(&pool), &desc)));
+            // What is freed is used again for what is of the other kind.
+            live.swap_remove(round);
+        }
+        let mut queue = copying_queue::Gpu::new(&gpu.device);
+        (0..).zip(&live).for_each(|(key, one)| queue.fill(one.resource(), key));
+        queue.run();
+        (0..).zip(&live).for_each(|(key, one)| queue.expect(one.resource(), key));
+        queue.finish();
     }
 }
 

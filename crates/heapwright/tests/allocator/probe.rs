@@ -164,8 +164,7 @@ fn a_probe_knows_that_a_committed_resource_is_new_memory() {
 
 #[test]
 fn a_probe_does_not_count_the_empty_heaps_that_a_pool_keeps() {
-    let gpu = any_device();
-    let allocator = allocator(&gpu, limited_to(mib(4)));
+    let (_gpu, allocator) = on(any_device(), limited_to(mib(4)));
     let heap_size = Some(mib(3));
     let _pool = new_pool(&allocator, PoolDesc { heap_size, min_heap_count: 1, ..Default::default() });
     let create = |size| {

@@ -97,12 +97,9 @@ fn a_session_is_what_happened() {
     let placements: Vec<_> = descriptions.iter().map(|it| it.placement.expect("recorded")).collect();
     let expected = [SharedHeap, SharedHeap, SharedHeap, OwnHeap, Committed, WithinResource, WithinResource];
     assert_eq!(placements, expected);
-    assert_eq!(
-        places.iter().map(|(_, offset)| *offset).collect::<Vec<_>>(),
-        facts.iter().map(|(offset, _)| *offset).collect::<Vec<_>>()
-    );
-    assert_eq!(places.iter().map(|(size, _)| *size).collect::<Vec<_>>(), heap_sizes);
-    assert_eq!(addresses, facts.iter().map(|(_, address)| *address).collect::<Vec<_>>());
+    let (offsets, expected_addresses): (Vec<_>, Vec<_>) = facts.into_iter().unzip();
+    assert_eq!(places, heap_sizes.into_iter().zip(offsets).collect::<Vec<_>>());
+    assert_eq!(addresses, expected_addresses);
     assert_eq!((descriptions[2].width, descriptions[2].height), (64, 32));
     assert_eq!(descriptions[4].allocation_flags, COMMITTED.bits());
     assert_eq!(freed, ids);
@@ -182,11 +179,8 @@ fn flags_select_what_is_recorded() {
         assert_eq!(has(is_object), flags == RecordFlags::API_OBJECTS, "{flags:?}");
         let is_call = |action: &Action| matches!(action, Action::Frame | Action::Describe(_));
         assert_eq!(has(is_call), flags == RecordFlags::API_CALLS, "{flags:?}");
-        assert_eq!(
-            has(|action| matches!(action, Action::Count { .. })),
-            flags == RecordFlags::COUNTERS,
-            "{flags:?}"
-        );
+        let is_count = |action: &Action| matches!(action, Action::Count { .. });
+        assert_eq!(has(is_count), flags == RecordFlags::COUNTERS, "{flags:?}");
         assert_eq!(actions.is_empty(), flags == RecordFlags::API_TIMINGS, "timings are in Chrome traces");
     }
 }

@@ -29,7 +29,7 @@ fn assert_out_of_memory(error: &Error) {
 #[test]
 fn a_buffer_that_no_memory_could_hold_is_out_of_memory() {
     for profile in HostProfile::all() {
-        let gpu = Instance::open(profile).expect("a fresh instance");
+        let gpu = fresh(profile);
         let adapter = profile.has_adapter.then_some(&gpu.adapter);
         for desc in [
             ResourceAllocatorDesc::default(),
@@ -56,10 +56,11 @@ fn a_buffer_that_no_memory_could_hold_is_out_of_memory() {
                 u64::MAX,
             ] {
                 let buffer = buffer_of(width);
-                for flags in [NONE, OWN, COMMITTED, PREFER_COMMITTED, NEVER_ALLOCATE_HEAP, WITHIN] {
-                    for heap_type in [HeapType::Default, HeapType::Upload, HeapType::Readback] {
-                        assert_out_of_memory(&refused(&allocator, &place(heap_type, flags), &buffer));
-                    }
+                for (flags, heap_type) in pairs(
+                    [NONE, OWN, COMMITTED, PREFER_COMMITTED, NEVER_ALLOCATE_HEAP, WITHIN],
+                    [HeapType::Default, HeapType::Upload, HeapType::Readback],
+                ) {
+                    assert_out_of_memory(&refused(&allocator, &place(heap_type, flags), &buffer));
                 }
                 for pool in [&pool, &linear] {
                     let place = ResourceAllocationDesc { pool: Some(pool), ..Default::default() };
@@ -91,27 +92,27 @@ fn a_texture_that_no_memory_could_hold_is_out_of_memory() {
         Format: DXGI_FORMAT_R32G32B32A32_FLOAT,
         ..texture(16_384, 16_384)
     };
-    for profile in HostProfile::all() {
-        for flags in [NO_FLAGS, ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT] {
-            let gpu = Instance::open(profile).expect("a fresh instance");
-            let adapter = profile.has_adapter.then_some(&gpu.adapter);
-            let allocator = ResourceAllocator::new(&gpu.device, adapter, flagged(flags)).expect("sound");
-            for desc in [
-                large,
-                D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, ..large },
-                D3D12_RESOURCE_DESC { MipLevels: 0, ..large },
-                D3D12_RESOURCE_DESC {
-                    SampleDesc: DXGI_SAMPLE_DESC { Count: 8, Quality: 0 },
-                    Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
-                    ..large
-                },
-            ] {
-                for flags in [NONE, OWN, COMMITTED] {
-                    let error = refused(&allocator, &place(HeapType::Default, flags), &desc);
-                    assert_out_of_memory(&error);
-                }
+    for (profile, flags) in
+        pairs(HostProfile::all(), [NO_FLAGS, ResourceAllocatorFlags::NEVER_TIGHT_ALIGNMENT])
+    {
+        let gpu = fresh(profile);
+        let adapter = profile.has_adapter.then_some(&gpu.adapter);
+        let allocator = ResourceAllocator::new(&gpu.device, adapter, flagged(flags)).expect("sound");
+        for desc in [
+            large,
+            D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, ..large },
+            D3D12_RESOURCE_DESC { MipLevels: 0, ..large },
+            D3D12_RESOURCE_DESC {
+                SampleDesc: DXGI_SAMPLE_DESC { Count: 8, Quality: 0 },
+                Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET,
+                ..large
+            },
+        ] {
+            for flags in [NONE, OWN, COMMITTED] {
+                let error = refused(&allocator, &place(HeapType::Default, flags), &desc);
+                assert_out_of_memory(&error);
             }
-            assert_returns_everything(&allocator, &gpu);
         }
+        assert_returns_everything(&allocator, &gpu);
     }
 }

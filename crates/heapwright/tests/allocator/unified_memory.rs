@@ -37,25 +37,24 @@ fn unified_in<'a>(
 #[test]
 fn the_limit_of_default_is_that_of_all_unified_memory() {
     let gpu = open("cache-coherent-uma");
-    for heap_type in [HeapType::Default, HeapType::Upload, HeapType::GpuUpload] {
-        for flags in [NONE, COMMITTED, OWN, WITHIN] {
-            let allocator = unified(&gpu, HeapLimits { default: Some(mib(4)), ..Default::default() });
-            let first = probed(&allocator, &place(heap_type, flags), 3 * MIB).expect("within the limit");
-            let held = unified_in(&allocator, [&first]);
-            assert_eq!((held, allocator.reserved()), (usage(&gpu), usage(&gpu)));
-            for other in [NONE, COMMITTED, OWN] {
-                let place = place(HeapType::Upload, other);
-                let error = probed(&allocator, &place, 2 * MIB).expect_err("beyond the limit");
-                assert!(error.is_over_budget(), "{heap_type} {flags:?} {other:?}: {error}");
-            }
-            // An allocation that keeps its heap type counts against the limit of that type.
-            let attributed =
-                place(HeapType::Upload, COMMITTED | ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS);
-            let upload = probed(&allocator, &attributed, 2 * MIB).expect("UPLOAD has no limit");
-            let attributed = allocator.reserved().saturating_sub(unified_in(&allocator, [&first, &upload]));
-            assert_eq!(attributed, upload.size());
-            assert_returned((first, upload), &allocator, &gpu);
+    for (heap_type, flags) in
+        pairs([HeapType::Default, HeapType::Upload, HeapType::GpuUpload], [NONE, COMMITTED, OWN, WITHIN])
+    {
+        let allocator = unified(&gpu, HeapLimits { default: Some(mib(4)), ..Default::default() });
+        let first = probed(&allocator, &place(heap_type, flags), 3 * MIB).expect("within the limit");
+        let held = unified_in(&allocator, [&first]);
+        assert_eq!((held, allocator.reserved()), (usage(&gpu), usage(&gpu)));
+        for other in [NONE, COMMITTED, OWN] {
+            let place = place(HeapType::Upload, other);
+            let error = probed(&allocator, &place, 2 * MIB).expect_err("beyond the limit");
+            assert!(error.is_over_budget(), "{heap_type} {flags:?} {other:?}: {error}");
         }
+        // An allocation that keeps its heap type counts against the limit of that type.
+        let attributed = place(HeapType::Upload, COMMITTED | ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS);
+        let upload = probed(&allocator, &attributed, 2 * MIB).expect("UPLOAD has no limit");
+        let attributed = allocator.reserved().saturating_sub(unified_in(&allocator, [&first, &upload]));
+        assert_eq!(attributed, upload.size());
+        assert_returned((first, upload), &allocator, &gpu);
     }
 }
 
@@ -112,36 +111,34 @@ proptest! {
 fn what_a_device_does_not_create_there_gets_the_heap_type_that_was_asked_for() {
     let gpu = open("cache-coherent-uma");
     let depth = depth_buffer(64, 64);
-    for hresult in [E_NOTIMPL, E_INVALIDARG] {
-        for flags in [NONE, OWN, COMMITTED] {
-            let faults = Faults::new(Some(Call::CreateFence), hresult);
-            inject_first(&gpu.device, &faults);
-            let allocator = unified(&gpu, HeapLimits::default());
-            faults.refuse_in_custom(D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL);
-            let create = |heap_type: Option<HeapType>, desc: &D3D12_RESOURCE_DESC, state| {
-                let heap_type = heap_type.map(Into::into);
-                let place = ResourceAllocationDesc { flags, heap_type, ..Default::default() };
-                allocator.create_resource(&place, desc, state, None)
-            };
-            let write = D3D12_RESOURCE_STATE_DEPTH_WRITE;
-            for heap_type in [Some(HeapType::Default), None] {
-                let made = create(heap_type, &depth, write)
-                    .unwrap_or_else(|error| panic!("{hresult:?} {flags:?}: {error}"));
-                assert_eq!(made.heap_type(), HeapType::Default);
-                assert_eq!(properties_of(&made).0.Type, D3D12_HEAP_TYPE_DEFAULT);
-            }
-            assert_eq!(faults.calls(), 1, "the device was asked in vain once");
-            let probe = allocator
-                .probe(&place(HeapType::Default, flags), ResourceDesc::in_state(&depth, write))
-                .expect("as it is created");
-            assert_eq!(probe.size, create(Some(HeapType::Default), &depth, write).expect("again").size());
-            // Every other resource stays in unified memory.
-            for desc in [texture(64, 64), target(64, 64, 1), buffer_of(1000)] {
-                let made = create(Some(HeapType::Default), &desc, COMMON).expect("the device has it");
-                assert_eq!(properties_of(&made).0.Type, D3D12_HEAP_TYPE_CUSTOM);
-            }
-            assert_returns_everything(&allocator, &gpu);
+    for (hresult, flags) in pairs([E_NOTIMPL, E_INVALIDARG], [NONE, OWN, COMMITTED]) {
+        let faults = Faults::new(Some(Call::CreateFence), hresult);
+        inject_first(&gpu.device, &faults);
+        let allocator = unified(&gpu, HeapLimits::default());
+        faults.refuse_in_custom(D3D12_RESOURCE_FLAG_ALLOW_DEPTH_STENCIL);
+        let create = |heap_type: Option<HeapType>, desc: &D3D12_RESOURCE_DESC, state| {
+            let heap_type = heap_type.map(Into::into);
+            let place = ResourceAllocationDesc { flags, heap_type, ..Default::default() };
+            allocator.create_resource(&place, desc, state, None)
+        };
+        let write = D3D12_RESOURCE_STATE_DEPTH_WRITE;
+        for heap_type in [Some(HeapType::Default), None] {
+            let made = create(heap_type, &depth, write)
+                .unwrap_or_else(|error| panic!("{hresult:?} {flags:?}: {error}"));
+            assert_eq!(made.heap_type(), HeapType::Default);
+            assert_eq!(properties_of(&made).0.Type, D3D12_HEAP_TYPE_DEFAULT);
         }
+        assert_eq!(faults.calls(), 1, "the device was asked in vain once");
+        let probe = allocator
+            .probe(&place(HeapType::Default, flags), ResourceDesc::in_state(&depth, write))
+            .expect("as it is created");
+        assert_eq!(probe.size, create(Some(HeapType::Default), &depth, write).expect("again").size());
+        // Every other resource stays in unified memory.
+        for desc in [texture(64, 64), target(64, 64, 1), buffer_of(1000)] {
+            let made = create(Some(HeapType::Default), &desc, COMMON).expect("the device has it");
+            assert_eq!(properties_of(&made).0.Type, D3D12_HEAP_TYPE_CUSTOM);
+        }
+        assert_returns_everything(&allocator, &gpu);
     }
     // A resource that no heap type accepts stays an error.
     let allocator = unified(&gpu, HeapLimits::default());

@@ -13,11 +13,7 @@ fn parts_of_one_resource_share_everything_but_their_bytes() {
     assert_ne!(first.offset_from_resource(), second.offset_from_resource());
     for part in [&first, &second] {
         let info = part.info();
-        assert_eq!(
-            (info.size, info.alignment.get()),
-            (ByteSize::new(16), 16),
-            "GPGMM: its own, byte-aligned"
-        );
+        assert_eq!((info.size.get(), info.alignment.get()), (16, 16), "GPGMM: its own, byte-aligned");
         assert_eq!(info.decision.placement, Placement::WithinResource);
         // SAFETY: the resource is a live COM object.
         let D3D12_GPU_VIRTUAL_ADDRESS(whole) = unsafe { part.resource().GetGPUVirtualAddress() };
@@ -65,11 +61,8 @@ fn every_cpu_heap_type_has_parts_and_they_keep_their_bytes() {
         });
         for size in [1, 50, 5000] {
             let mut other = buffer(&allocator, &place(heap_type, WITHIN), size);
-            other
-                .map()
-                .expect("mapped")
-                .write(0, &vec![0; usize::try_from(size).expect("small")])
-                .expect("inside");
+            let zeros = vec![0; usize::try_from(size).expect("small")];
+            other.map().expect("mapped").write(0, &zeros).expect("inside");
             parts.push(other);
         }
         for (part, i) in parts.iter_mut().zip((2..=200_u8).step_by(2)) {
@@ -158,8 +151,7 @@ fn an_alignment_that_is_asked_for_is_a_parts_address() {
 
 #[test]
 fn backing_buffers_keep_what_unified_memory_is() {
-    let (gpu, allocator) =
-        on(open("cache-coherent-uma"), flagged(ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY));
+    let (gpu, allocator) = with_unified_memory();
     let unified = buffer(&allocator, &place(HeapType::Upload, WITHIN), 100);
     let attributed = ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS;
     let typed = buffer(&allocator, &place(HeapType::Upload, WITHIN | attributed), 100);
@@ -174,7 +166,7 @@ fn coherence_of_parts_is_known_of_intel_alone() {
     let profile = *HostProfile::default_profile();
     for (vendor_id, coherent) in [(0x8086, true), (profile.vendor_id, false)] {
         let profile = HostProfile { vendor_id, ..profile };
-        let gpu = Instance::open(&profile).expect("a fresh instance");
+        let gpu = fresh(&profile);
         let with_adapter = usual(&gpu).resource_allocation_support();
         assert_eq!(with_adapter.is_resource_allocation_within_coherent, coherent);
         let without = ResourceAllocator::new(&gpu.device, None, Default::default()).expect("sound");
@@ -218,18 +210,12 @@ fn parts_of_an_allocator_that_commits_are_in_committed_buffers() {
         }
         // Statistics and report agree: a heap with a buffer with three parts.
         let (stats, report) = (allocator.stats(), allocator.report());
-        assert_eq!(
-            (stats.allocation_count, stats.used_block_count, stats.heap_count),
-            (3, 3, 1),
-            "{profile}"
-        );
+        let counts = (stats.allocation_count, stats.used_block_count, stats.heap_count);
+        assert_eq!(counts, (3, 3, 1), "{profile}");
         assert_eq!((stats.committed_count, stats.used, stats.reserved), (0, parts_sum(&parts), reserved));
         let totals = report.totals;
-        assert_eq!(
-            (totals.allocation_count, totals.heap_count, totals.used),
-            (3, 1, stats.used),
-            "{profile}"
-        );
+        let counts = (totals.allocation_count, totals.heap_count, totals.used);
+        assert_eq!(counts, (3, 1, stats.used), "{profile}");
         assert_eq!((totals.reserved, totals.committed.count), (reserved, 0), "{profile}");
         let found: Vec<_> = everything_in(&allocator).into_iter().map(|(_, user_data)| user_data).collect();
         assert_eq!(found, ["1", "2", "3"].map(|user_data| Some(user_data.to_owned())), "{profile}");

@@ -113,10 +113,8 @@ fn heaps_of_another_algorithm_and_pools_of_another_allocator_are_refused() {
     let scene = Scene::open("discrete");
     for algorithm in [Linear, BuddySystem, Slab, Dedicated] {
         let pool = new_pool(&scene.allocator, PoolDesc { algorithm, ..Default::default() });
-        fails(
-            scene.allocator.defragment(DefragmentationDesc { pool: Some(&pool) }),
-            "algorithm other than Default",
-        );
+        let run = scene.allocator.defragment(DefragmentationDesc { pool: Some(&pool) });
+        fails(run, "algorithm other than Default");
     }
     let other = Scene::open("discrete");
     let pool = other.allocator.create_pool(PoolDesc { name: "theirs".into(), ..Default::default() });

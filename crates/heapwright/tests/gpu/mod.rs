@@ -72,7 +72,11 @@ pub(crate) fn buffer_of(bytes: u64) -> D3D12_RESOURCE_DESC {
 }
 
 pub(crate) fn open(profile: &str) -> Instance {
-    Instance::open(HostProfile::find(profile).expect("a profile of that name")).expect("a fresh instance")
+    fresh(HostProfile::find(profile).expect("a profile of that name"))
+}
+
+pub(crate) fn fresh(profile: &HostProfile) -> Instance {
+    Instance::open(profile).expect("a fresh instance")
 }
 
 /// Creates an allocator whose time stands still, so that nothing depends on how fast a test runs.
@@ -112,6 +116,11 @@ pub(crate) fn of_policy(empty_heap_policy: EmptyHeapPolicy) -> ResourceAllocator
 
 pub(crate) fn with_flags(gpu: &impl Opened, flags: ResourceAllocatorFlags) -> ResourceAllocator {
     allocator(gpu, flagged(flags))
+}
+
+/// Returns a device with an allocator in unified memory.
+pub(crate) fn with_unified_memory() -> (Instance, ResourceAllocator) {
+    on(open("cache-coherent-uma"), flagged(ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY))
 }
 
 /// Creates an allocator without flags.
@@ -162,6 +171,15 @@ pub(crate) fn set_local_budget(gpu: &Instance, budget: ByteSize) {
 /// Returns the usual budget of a step, of which the time never runs out.
 pub(crate) fn without_time_limit() -> DefragmentationBudget {
     DefragmentationBudget { time: Duration::from_secs(3600), ..Default::default() }
+}
+
+/// Returns each element of the first with each of the second.
+pub(crate) fn pairs<A: Clone, B: Clone>(
+    first: impl IntoIterator<Item = A>,
+    second: impl IntoIterator<Item = B>,
+) -> impl Iterator<Item = (A, B)> {
+    let second: Vec<B> = second.into_iter().collect();
+    first.into_iter().flat_map(move |one| second.clone().into_iter().map(move |other| (one.clone(), other)))
 }
 
 /// Drops all but every `n`th element, beginning with the first.
@@ -329,16 +347,6 @@ pub(crate) fn everything_in(allocator: &ResourceAllocator) -> Vec<(Option<String
     let placed = placed.into_iter().map(|one| (one.name.clone(), one.user_data.clone()));
     let own = report.committed.iter().chain(&report.imported);
     placed.chain(own.map(|one| (one.name.clone(), one.user_data.clone()))).collect()
-}
-
-pub(crate) trait IntoPlace {
-    fn into_place(self) -> ResourceAllocationDesc<'static>;
-}
-
-impl IntoPlace for HeapType {
-    fn into_place(self) -> ResourceAllocationDesc<'static> {
-        ResourceAllocationDesc::new(self)
-    }
 }
 
 pub(crate) fn heap_of(allocation: &ResourceAllocation) -> D3D12_HEAP_DESC {

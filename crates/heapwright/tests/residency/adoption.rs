@@ -221,20 +221,18 @@ fn what_stays_evicted_is_known_to_be() {
         let scene = Scene::on(open("discrete"), front, faults, budget(8));
         let other = scene.another_manager();
         for object in objects(&scene) {
-            for again in ways(&object) {
-                for manager in [&scene.manager, &other] {
-                    let managed = scene.manager.manage(&desc(), &object).expect("nobody manages it");
-                    use_once(&scene, &scene.manager, &managed);
-                    scene.manager.evict_at_least(LOCAL, mib(8));
-                    scene.faults.fail_all();
-                    drop(managed);
-                    scene.faults.disarm();
-                    assert_eq!(scene.instance.residency().alive_with_zero, 1, "it is still evicted");
-                    let managed = again(&scene, manager, &object).expect("nobody manages it any more");
-                    assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted);
-                    use_once(&scene, manager, &*managed);
-                    scene.instance.residency().check_balance().expect("resident once");
-                }
+            for (again, manager) in pairs(ways(&object), [&scene.manager, &other]) {
+                let managed = scene.manager.manage(&desc(), &object).expect("nobody manages it");
+                use_once(&scene, &scene.manager, &managed);
+                scene.manager.evict_at_least(LOCAL, mib(8));
+                scene.faults.fail_all();
+                drop(managed);
+                scene.faults.disarm();
+                assert_eq!(scene.instance.residency().alive_with_zero, 1, "it is still evicted");
+                let managed = again(&scene, manager, &object).expect("nobody manages it any more");
+                assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted);
+                use_once(&scene, manager, &*managed);
+                scene.instance.residency().check_balance().expect("resident once");
             }
         }
         scene.end(());
@@ -249,13 +247,11 @@ fn an_object_has_one_manager_at_a_time() {
     for object in objects(&scene) {
         for first in ways(&object) {
             let managed = first(&scene, &scene.manager, &object).expect("nobody manages it");
-            for second in ways(&object) {
-                for manager in [&scene.manager, &other] {
-                    let error = second(&scene, manager, &object).err().expect("it is managed");
-                    assert!(error.is_invalid_argument(), "{error}");
-                    let rule = "pageable: the object is already managed by another residency heap";
-                    assert_eq!(error.to_string(), rule);
-                }
+            for (second, manager) in pairs(ways(&object), [&scene.manager, &other]) {
+                let error = second(&scene, manager, &object).err().expect("it is managed");
+                assert!(error.is_invalid_argument(), "{error}");
+                let rule = "pageable: the object is already managed by another residency heap";
+                assert_eq!(error.to_string(), rule);
             }
             use_once(&scene, &scene.manager, &*managed);
             scene.manager.audit().expect("sound");

@@ -28,9 +28,7 @@ fn a_smaller_budget_evicts_in_the_background() {
 fn one_submission_at_most_is_over_a_smaller_budget() {
     let (scene, queue, things) = Scene::new(ResidencyManagerDesc::default()).with_things(8);
     let work = scene.work(&things[..2]);
-    for _ in 0..40 {
-        scene.run(&queue, &[&work]);
-    }
+    (0..40).for_each(|_| scene.run(&queue, &[&work]));
     assert!(things.iter().all(Thing::is_resident));
     for budget in [5, 3] {
         scene.set_budget(budget);
@@ -98,22 +96,16 @@ fn pressure_beyond_the_budget_ends_where_eviction_does() {
     for budget in [6, 3] {
         things.iter().for_each(|thing| thing.heap.lock().expect("there is memory"));
         scene.set_budget(budget);
-        for _ in 0..5 {
-            scene.run(&queue, &[&work]);
-        }
+        (0..5).for_each(|_| scene.run(&queue, &[&work]));
         assert_eq!(scene.manager.pressure_level(LOCAL), PressureLevel::Over, "nothing can go");
         things.iter().for_each(|thing| assert_eq!(thing.heap.unlock().expect("locked"), 0));
-        for _ in 0..20 {
-            scene.run(&queue, &[&work]);
-        }
+        (0..20).for_each(|_| scene.run(&queue, &[&work]));
         assert_eq!(scene.used(), mib(budget), "what is above the budget is gone, and no more");
         assert_eq!(scene.manager.pressure_level(LOCAL), PressureLevel::High, "{budget} of {budget} MiB");
     }
     // The level does not change back and forth meanwhile.
     let count = levels.lock().expect("no panic").len();
-    for _ in 0..20 {
-        scene.run(&queue, &[&work]);
-    }
+    (0..20).for_each(|_| scene.run(&queue, &[&work]));
     assert_eq!(levels.lock().expect("no panic").len(), count);
     scene.end(things);
 }
@@ -225,7 +217,7 @@ fn unified_memory_may_be_kept_apart() {
 #[test]
 fn a_prefetch_waits_for_nothing() {
     let (scene, queue, mut things) = Scene::new(budget(3)).with_things(3);
-    things.push(scene.not_resident(7, 1, &ResidencyHeapDesc::default()));
+    things.push(scene.evicted(7, 1));
     let wanted = scene.write(&things[3]);
     let busy = scene.keep_busy(&queue, &things[..3]);
     scene.manager.prefetch(&wanted.list).expect("there is no room yet");

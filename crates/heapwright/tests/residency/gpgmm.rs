@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::faulty_device::Call;
 use crate::gpu::*;
-use crate::scene::{Scene, budget, budgets_of, until};
+use crate::scene::{Scene, budget, until};
 
 fn with_flags(flags: ResidencyHeapFlags) -> ResidencyHeapDesc {
     ResidencyHeapDesc { flags, ..Default::default() }
@@ -18,10 +18,9 @@ fn create_resident_leaves_alone_what_is_known_to_be_evicted() {
     let flags = ResidencyHeapFlags::CREATE_RESIDENT;
     let mut things = vec![scene.not_resident(1, 1, &with_flags(flags))];
     // A heap that exists already.
-    let desc = ResidencyHeapDesc { flags, ..Default::default() };
     let evicted = D3D12_HEAP_FLAG_CREATE_NOT_RESIDENT;
     let heap = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, evicted).expect("there is room");
-    let adopted = scene.manager.manage(&desc, &heap.into()).expect("a heap");
+    let adopted = scene.manager.manage(&with_flags(flags), &heap.into()).expect("a heap");
     for info in [things[0].info(), adopted.info()] {
         assert_eq!((info.status, info.is_locked), (ResidencyHeapStatus::Evicted, false));
     }
@@ -101,13 +100,13 @@ fn a_failure_to_make_resident_is_an_error() {
             continue;
         }
         scene.faults.fail_all();
-        for error in [
-            scene.execute(&queue, &[&work]).map(drop).expect_err("it fails"),
-            scene.manager.prefetch(&work.list).expect_err("it fails"),
-            things[0].heap.lock().expect_err("it fails"),
+        for answer in [
+            scene.execute(&queue, &[&work]).map(drop),
+            scene.manager.prefetch(&work.list),
+            things[0].heap.lock(),
         ] {
+            let error = fails(answer, "ID3D12Device3::EnqueueMakeResident");
             assert_eq!(error.hresult(), hresult, "{error}");
-            assert!(error.to_string().contains("ID3D12Device3::EnqueueMakeResident"), "{error}");
         }
         assert!(!things[0].is_resident() && !things[0].info().is_locked);
         scene.check_books(&things);
@@ -249,7 +248,7 @@ fn nothing_is_locked_while_a_lock_waits_for_the_gpu() {
     let gate = scene.block(&slow);
     let used = scene.work(&things);
     let value = scene.execute(&slow, &[&used]).expect("executed");
-    things.push(scene.not_resident(5, 1, &ResidencyHeapDesc::default()));
+    things.push(scene.evicted(5, 1));
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| things[2].heap.lock());
         until("the lock waits", || scene.manager.stats().cpu_stalls > 0);
@@ -260,7 +259,7 @@ fn nothing_is_locked_while_a_lock_waits_for_the_gpu() {
         let _ = scene.manager.query_video_memory_info(LOCAL);
         things[0].heap.lock().expect("resident");
         assert_eq!(things[0].heap.unlock().expect("locked"), 0);
-        drop(scene.not_resident(6, 1, &ResidencyHeapDesc::default()));
+        drop(scene.evicted(6, 1));
         assert!(!waiting.is_finished());
         gate.open();
         waiting.join().expect("no panic").expect("there is room now");
@@ -296,10 +295,8 @@ fn what_is_said_to_be_evicted_is_paged_in() {
     let (scene, queue, things) = Scene::new(budget(8)).with_things(2);
     let object = [Some(things[0].heap.pageable().clone())];
     assert_eq!(unsafe { scene.device.Evict(&object) }, S_OK);
-    scene
-        .manager
-        .set_residency_status(&things[0].heap, ResidencyHeapStatus::Evicted)
-        .expect("nothing uses it");
+    let set = |status| scene.manager.set_residency_status(&things[0].heap, status);
+    set(ResidencyHeapStatus::Evicted).expect("nothing uses it");
     assert!(!things[0].is_resident());
     scene.check_books(&things);
     // The reverse: a heap that the application has made resident.
@@ -307,10 +304,7 @@ fn what_is_said_to_be_evicted_is_paged_in() {
     scene.check_books(&things);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
     assert_eq!(unsafe { scene.device.MakeResident(&object) }, S_OK);
-    scene
-        .manager
-        .set_residency_status(&things[0].heap, ResidencyHeapStatus::Resident)
-        .expect("somebody did it");
+    set(ResidencyHeapStatus::Resident).expect("somebody did it");
     scene.check_books(&things);
     scene.run(&queue, &[&scene.work(&things)]);
     assert_eq!(scene.manager.stats().local.bytes_paged_in, mib(2), "once each, by the manager");
@@ -321,9 +315,8 @@ fn what_is_said_to_be_evicted_is_paged_in() {
 #[test]
 fn what_is_created_between_notifications_counts_at_once() {
     let flags = ResidencyManagerFlags::ALLOW_BACKGROUND_BUDGET_UPDATES;
-    let budgets = GroupBudgets { local: mib(4), non_local: gib(1) };
-    let (scene, queue, things) =
-        Scene::simulated(ResidencyManagerDesc { flags, ..budgets_of(budgets) }).with_things(20);
+    let desc = ResidencyManagerDesc { flags, ..budget(4) };
+    let (scene, queue, things) = Scene::simulated(desc).with_things(20);
     assert!(scene.used() <= mib(4), "{}", scene.used());
     scene.check_books(&things);
     for thing in &things {

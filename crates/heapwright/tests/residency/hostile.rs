@@ -271,22 +271,6 @@ fn a_reservation_without_an_adapter() {
     assert_eq!((info.budget, info.current_reservation), (mib(4), mib(1)));
 }
 
-#[test]
-fn an_object_is_one_residency_heap() {
-    let scene = Scene::new(budget(8));
-    let none = ResidencyHeapDesc::default();
-    let heap = scene.unmanaged(1);
-    let first = scene.manager.manage(&none, &heap).expect("it is managed");
-    // The same object, through another interface.
-    let heap_again: ID3D12Pageable = heap.cast::<ID3D12Heap>().expect("it is one").into();
-    refused(scene.manager.manage(&none, &heap_again), &["pageable", "already managed"]);
-    assert_eq!(scene.manager.stats().current_heap_count, 1);
-    drop(first);
-    let second = scene.manager.manage(&none, &heap).expect("it is managed no longer");
-    assert_eq!(scene.manager.stats().current_heap_usage, mib(1));
-    scene.end(second);
-}
-
 /// The runtime's safe functions cannot page on another device, where callers may rely on residency.
 #[test]
 fn an_instance_does_not_page_on_another_d3d12() {

@@ -47,9 +47,7 @@ fn a_queue_that_was_dropped_is_forgotten() {
     let first = scene.queue();
     scene.run(&first, &[&work]);
     let before = references(&scene.instance.device);
-    for _ in 0..20 {
-        scene.run(&scene.queue(), &[&work]);
-    }
+    (0..20).for_each(|_| scene.run(&scene.queue(), &[&work]));
     let after = references(&scene.instance.device);
     assert!(after <= before + 4, "{before} references before 20 queues, {after} after");
     scene.run(&first, &[&work]);

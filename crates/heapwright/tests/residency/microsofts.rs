@@ -79,10 +79,8 @@ fn a_submission_allocates_nothing() {
     let of_the_queue = allocations(|| (0..16).for_each(|_| bare()));
     // Within one interval between two queries of the operating system.
     let of_the_manager = allocations(|| (0..16).for_each(|_| managed()));
-    assert!(
-        of_the_manager <= of_the_queue,
-        "{of_the_manager} allocations, {of_the_queue} of the queue alone"
-    );
+    let counts = (of_the_manager, of_the_queue);
+    assert!(of_the_manager <= of_the_queue, "{counts:?} allocations with the manager and without");
     scene.end(things);
 }
 
@@ -122,9 +120,7 @@ fn a_queue_that_waits_for_memory_holds_nobody_up() {
         let waiting = scope.spawn(|| scene.execute(&queues[1], &[&more]));
         until("the submission waits", || scene.manager.stats().cpu_stalls > 0);
         let resident = scene.work(&things[..2]);
-        for _ in 0..50 {
-            scene.run(&queues[2], &[&resident]);
-        }
+        (0..50).for_each(|_| scene.run(&queues[2], &[&resident]));
         assert!(!waiting.is_finished());
         gate.open();
         let value = waiting.join().expect("no panic").expect("there is room now");
@@ -146,7 +142,7 @@ fn a_thread_that_renders_does_not_hold_another_up_forever() {
     let (busy, queue) = (scene.queue(), scene.queue());
     let things = scene.things(7);
     let frames = [scene.work(&things), scene.work(&things)];
-    let large = scene.not_resident(7, 4, &ResidencyHeapDesc::default());
+    let large = scene.evicted(7, 4);
     let write = scene.write(&large);
     let (count, is_done) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -204,8 +200,7 @@ fn no_batch_is_empty() {
     scene.run(&queue, &[&scene.work(&things)]);
     assert_eq!((calls().0.calls, calls().1.calls), (0, 0));
     // Larger than the free budget, and the first of its batch.
-    let large = scene.not_resident(9, 3, &ResidencyHeapDesc::default());
-    things.insert(0, large);
+    things.insert(0, scene.evicted(9, 3));
     scene.run(&queue, &[&scene.write(&things[0])]);
     let (evict, enqueue) = calls();
     assert_eq!((evict.calls, evict.objects), (1, 2));
@@ -341,11 +336,9 @@ fn what_is_needed_soon_is_evicted_rather_than_waited_for() {
     let scene = Scene::simulated(ResidencyManagerDesc { max_stall, policy, ..budget(2) });
     let (blocked, queue) = (scene.queue(), scene.queue());
     let things = scene.things(2);
-    let new = scene.not_resident(7, 1, &ResidencyHeapDesc::default());
+    let new = scene.evicted(7, 1);
     let steady = scene.work(&things[1..]);
-    for _ in 0..16 {
-        scene.run(&queue, &[&steady]);
-    }
+    (0..16).for_each(|_| scene.run(&queue, &[&steady]));
     let busy = scene.keep_busy(&blocked, &things[..1]);
     scene.run(&queue, &[&steady]);
     let before = scene.manager.stats().cpu_stalls;

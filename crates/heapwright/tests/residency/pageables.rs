@@ -139,9 +139,7 @@ fn what_becomes_known_is_not_counted_twice() {
     scene.manager.trim();
     let work = scene.work(&[]);
     work.list.add(&queries).expect("closed");
-    for _ in 0..4 {
-        scene.run(&queue, &[&work]);
-    }
+    (0..4).for_each(|_| scene.run(&queue, &[&work]));
     let in_budget = ResidencyHeapDesc { flags: ResidencyHeapFlags::CREATE_IN_BUDGET, ..Default::default() };
     let thing = scene.try_thing(1, 3, D3D12_HEAP_TYPE_DEFAULT, &in_budget).expect("3 and 3 of 6");
     assert_eq!(queries.info().status, ResidencyHeapStatus::Resident, "nothing had to go");

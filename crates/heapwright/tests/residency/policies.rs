@@ -41,7 +41,7 @@ fn the_first_of_the_queues_is_waited_for() {
     let things = scene.things(2);
     let older = scene.keep_busy(&older, &things[..1]);
     let newer = scene.keep_busy(&newer, &things[1..]);
-    let new = scene.not_resident(7, 1, &ResidencyHeapDesc::default());
+    let new = scene.evicted(7, 1);
     let write = scene.write(&new);
     let is_enough = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| scene.execute(&queue, &[&write]));

@@ -19,15 +19,13 @@ fn before_a_submission() {
         let works = [scene.work(resident.iter().copied()), scene.work(missing.iter().copied())];
         scene.run(&queue, &[&works[0]]);
         scene.lose_device();
-        for queue in [&queue, &new] {
-            for work in &works {
-                match scene.execute(queue, &[work]) {
-                    Err(error) => assert!(error.is_device_removed(), "{front:?}: {error}"),
-                    // The paging thread notices later.
-                    Ok(_) => assert_eq!(front, Front::First),
-                }
-                scene.manager.audit().expect("sound");
+        for (queue, work) in pairs([&queue, &new], &works) {
+            match scene.execute(queue, &[work]) {
+                Err(error) => assert!(error.is_device_removed(), "{front:?}: {error}"),
+                // The paging thread notices later.
+                Ok(_) => assert_eq!(front, Front::First),
             }
+            scene.manager.audit().expect("sound");
         }
         refused(missing[0].heap.lock(), Error::is_device_removed);
         let error = scene.manager.prefetch(&works[1].list).map(|()| missing[0].heap.lock());
@@ -46,33 +44,32 @@ fn before_a_submission() {
 /// With and without ALWAYS_IN_BUDGET.
 #[test]
 fn while_somebody_waits_for_memory() {
-    for flags in [ResidencyManagerFlags::empty(), ResidencyManagerFlags::ALWAYS_IN_BUDGET] {
-        for front in fronts() {
-            let desc = ResidencyManagerDesc { flags, ..budget(2) };
-            let scene = Scene::faulty(front, Call::SetResidencyPriority, E_FAIL, desc);
-            let (slow, other) = (scene.queue(), scene.queue());
-            let mut things = scene.things(2);
-            let _never_opened = scene.block(&slow);
-            let used = scene.work(&things);
-            scene.execute(&slow, &[&used]).expect("executed");
-            things.push(scene.not_resident(3, 1, &ResidencyHeapDesc::default()));
-            things.push(scene.not_resident(4, 1, &ResidencyHeapDesc::default()));
-            let work = scene.write(&things[2]);
-            std::thread::scope(|scope| {
-                let executing = scope.spawn(|| scene.execute(&other, &[&work]));
-                let locking = scope.spawn(|| things[3].heap.lock());
-                until("both wait", || scene.manager.stats().cpu_stalls >= 2);
-                scene.lose_device();
-                let answers =
-                    [executing.join().expect("no panic").map(drop), locking.join().expect("no panic")];
-                for error in answers.into_iter().filter_map(Result::err) {
-                    assert!(error.is_device_removed(), "{front:?}: {error}");
-                }
-            });
-            refused(scene.execute(&other, &[&work]), Error::is_device_removed);
-            scene.manager.audit().expect("sound");
-            scene.end(things);
-        }
+    for (flags, front) in
+        pairs([ResidencyManagerFlags::empty(), ResidencyManagerFlags::ALWAYS_IN_BUDGET], fronts())
+    {
+        let desc = ResidencyManagerDesc { flags, ..budget(2) };
+        let scene = Scene::faulty(front, Call::SetResidencyPriority, E_FAIL, desc);
+        let (slow, other) = (scene.queue(), scene.queue());
+        let mut things = scene.things(2);
+        let _never_opened = scene.block(&slow);
+        let used = scene.work(&things);
+        scene.execute(&slow, &[&used]).expect("executed");
+        things.push(scene.evicted(3, 1));
+        things.push(scene.evicted(4, 1));
+        let work = scene.write(&things[2]);
+        std::thread::scope(|scope| {
+            let executing = scope.spawn(|| scene.execute(&other, &[&work]));
+            let locking = scope.spawn(|| things[3].heap.lock());
+            until("both wait", || scene.manager.stats().cpu_stalls >= 2);
+            scene.lose_device();
+            let answers = [executing.join().expect("no panic").map(drop), locking.join().expect("no panic")];
+            for error in answers.into_iter().filter_map(Result::err) {
+                assert!(error.is_device_removed(), "{front:?}: {error}");
+            }
+        });
+        refused(scene.execute(&other, &[&work]), Error::is_device_removed);
+        scene.manager.audit().expect("sound");
+        scene.end(things);
     }
 }
 
@@ -106,7 +103,7 @@ fn a_queue_that_this_thread_holds_up_is_no_deadlock() {
         let (held, other) = (scene.queue(), scene.queue());
         let mut things = scene.things(2);
         let busy = scene.keep_busy(&held, &things);
-        things.push(scene.not_resident(3, 1, &ResidencyHeapDesc::default()));
+        things.push(scene.evicted(3, 1));
         let write = scene.write(&things[2]);
         let answer = scene.execute(&other, &[&write]);
         if flags.is_empty() {
@@ -132,7 +129,7 @@ fn a_busy_queue_does_not_keep_a_thread_waiting_for_ever() {
     let (held, other, other_work) = (scene.queue(), scene.queue(), scene.queue());
     let mut things = scene.things(2);
     let waiting_queue = scene.keep_busy(&held, &things);
-    things.push(scene.not_resident(3, 1, &ResidencyHeapDesc::default()));
+    things.push(scene.evicted(3, 1));
     let write = scene.write(&things[2]);
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| scene.execute(&other, &[&write]));

@@ -242,6 +242,10 @@ impl Scene {
 
     /// Creates a thing in a heap that D3D12 creates evicted. Its first bytes are undefined: see
     /// [`write`](Self::write).
+    pub(crate) fn evicted(&self, key: u8, mib: u64) -> Thing {
+        self.not_resident(key, mib, &ResidencyHeapDesc::default())
+    }
+
     pub(crate) fn not_resident(&self, key: u8, mib: u64, desc: &ResidencyHeapDesc) -> Thing {
         self.try_not_resident(key, mib, desc).expect("it takes no memory")
     }

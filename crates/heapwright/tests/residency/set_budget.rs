@@ -183,17 +183,9 @@ fn unified_memory_has_no_non_local_budget() {
 #[test]
 fn an_allocator_keeps_within_it() {
     let scene = Scene::simulated(budget(256));
-    let adapter = scene.instance.adapter.clone();
-    let desc =
-        ResourceAllocatorDesc { flags: ResourceAllocatorFlags::ALWAYS_IN_BUDGET, ..Default::default() };
-    let device = &scene.device;
-    let allocator = ResourceAllocator::with_residency(device, Some(&adapter), desc, &scene.manager);
-    let allocator = allocator.expect("created");
-    let create = || {
-        let desc = ResourceAllocationDesc { heap_type: Some(HeapType::Default.into()), ..Default::default() };
-        let buffer = buffer_desc(mib(8));
-        allocator.create_resource(&desc, &buffer, D3D12_RESOURCE_STATE_COMMON, None)
-    };
+    let desc = flagged(ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
+    let allocator = managed_by(&scene.manager, &*scene.instance, desc);
+    let create = || try_buffer(&allocator, &in_default(), 8 * MIB);
     let first = create().expect("there is room");
     set(&scene, LOCAL, ResidencyBudget::Bytes(mib(4)));
     refused(create(), Error::is_out_of_memory);

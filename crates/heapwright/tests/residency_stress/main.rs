@@ -57,9 +57,7 @@ fn threads(profile: &str, desc: ResidencyManagerDesc, submissions: u64) {
                 let (gpu, manager, shared) = (&gpu, &manager, &shared);
                 scope.spawn(move || {
                     let mut worker = Worker::new(gpu, manager, shared, number);
-                    for _ in 0..each {
-                        worker.step();
-                    }
+                    (0..each).for_each(|_| worker.step());
                     worker.finish();
                 })
             })

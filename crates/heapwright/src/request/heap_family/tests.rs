@@ -95,10 +95,8 @@ fn only_upload_and_readback_of_discrete_gpus_are_not_local() {
                 _ => SegmentGroup::Local,
             };
             assert_eq!(HeapFamily::Type(heap_type).segment_group(architecture), expected);
-            assert_eq!(
-                HeapMemory::of(heap_type, architecture).is_cpu_accessible(),
-                heap_type.is_cpu_accessible()
-            );
+            let is_accessible = HeapMemory::of(heap_type, architecture).is_cpu_accessible();
+            assert_eq!(is_accessible, heap_type.is_cpu_accessible());
         }
     }
 }
@@ -195,16 +193,10 @@ fn unified_memory_is_one_custom_family_on_cache_coherent_uma_alone() {
         let upload = HeapFamily::Custom(HeapMemory::of(HeapType::Upload, caps.architecture));
         for heap_type in HeapType::ALL {
             let family = with.of(heap_type, false);
-            if is_unified && heap_type != HeapType::Readback {
-                assert_eq!(family, Some(upload), "{heap_type} on {name}");
-            } else {
-                assert_eq!(family, without.of(heap_type, false), "{heap_type} on {name}");
-            }
-            assert_eq!(
-                with.of(heap_type, true),
-                without.of(heap_type, false),
-                "attributed {heap_type} on {name}"
-            );
+            let usual = without.of(heap_type, false);
+            let expected = if is_unified && heap_type != HeapType::Readback { Some(upload) } else { usual };
+            assert_eq!(family, expected, "{heap_type} on {name}");
+            assert_eq!(with.of(heap_type, true), usual, "attributed {heap_type} on {name}");
         }
     }
 }

@@ -172,16 +172,8 @@ fn invalid_alignments_name_the_field_and_the_rule() {
         (buffer(8), 3, "0x3 is neither 0 nor a power of two"),
         (buffer(8), u64::MAX, "0xffffffffffffffff is neither 0 nor a power of two"),
         (buffer(8), 2 * KIB_64, "128.00 KiB exceeds the maximum of 64.00 KiB for a buffer"),
-        (
-            texture(4, 4),
-            2 * KIB_64,
-            "128.00 KiB exceeds the maximum of 64.00 KiB for a single-sample texture",
-        ),
-        (
-            multisampled(4, 4),
-            2 * MIB_4,
-            "8.00 MiB exceeds the maximum of 4.00 MiB for a multisampled texture",
-        ),
+        (texture(4, 4), 2 * KIB_64, "128.00 KiB exceeds the maximum of 64.00 KiB for a single-sample texture"),
+        (multisampled(4, 4), 2 * MIB_4, "8.00 MiB exceeds the maximum of 4.00 MiB for a multisampled texture"),
         (buffer(8), 1 << 63, "8.00 EiB exceeds the maximum of 64.00 KiB for a buffer"),
     ] {
         let desc = D3D12_RESOURCE_DESC { Alignment: alignment, ..desc };

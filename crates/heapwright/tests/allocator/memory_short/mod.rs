@@ -6,18 +6,6 @@ mod budget_share;
 mod fallbacks;
 mod near_limits;
 
-fn local_usage(gpu: &Instance) -> u64 {
-    usage_of(gpu, SegmentGroup::Local).get()
-}
-
-fn try_texture(
-    allocator: &ResourceAllocator,
-    place: &ResourceAllocationDesc<'_>,
-    desc: &D3D12_RESOURCE_DESC,
-) -> Result<ResourceAllocation, Error> {
-    allocator.create_resource(place, desc, COMMON, None)
-}
-
 #[test]
 fn what_is_free_in_heaps_is_used_when_the_device_is_full() {
     let (gpu, allocator) = with_allocator(open("discrete-2gib"));
@@ -25,10 +13,7 @@ fn what_is_free_in_heaps_is_used_when_the_device_is_full() {
     let mut held = as_many_as_fit(&allocator, &place, 300 * KIB);
     held = held.into_iter().skip(1).step_by(2).collect();
     let free = allocator.reserved().get() - allocator.stats().used.get();
-    let mut small = Vec::new();
-    while let Ok(made) = try_buffer(&allocator, &place, 20 * KIB) {
-        small.push(made);
-    }
+    let small = as_many_as_fit(&allocator, &place, 20 * KIB);
     let used = small.len() as u64 * 20 * KIB;
     // 15 of them fit into each free range of 300 KiB.
     assert!(used >= free * 9 / 10, "{used} of {free} free bytes were used");
@@ -49,7 +34,7 @@ fn within_budget_gives_back_what_exceeds_it_at_once() {
         let within = place(HeapType::Default, WITHIN_BUDGET);
         refused(allocator.probe(&within, buffer_desc(mib(150))), Error::is_over_budget);
         let made = try_buffer(&allocator, &within, 150 * MIB).expect("what is empty goes back");
-        assert!(local_usage(&gpu) <= 500 * MIB, "{} are in use", ByteSize::new(local_usage(&gpu)));
+        assert!(usage_of(&gpu, LOCAL) <= mib(500), "{} are in use", usage_of(&gpu, LOCAL));
         drop(made);
         // A larger request is above the budget; the refusal loses nothing.
         try_buffer(&allocator, &within, 600 * MIB).expect_err("above the budget");
@@ -71,10 +56,8 @@ fn empty_heaps_of_pools_and_nested_allocators_make_way_too() {
         drop((0..3).map(|_| buffer(&allocator, &in_pool(&pool), 90 * MIB)).collect::<Vec<_>>());
         drop((0..3).map(|_| local(&child, 90 * MIB)).collect::<Vec<_>>());
         drop((0..3).map(|_| buffer(&child, &in_pool(&nested_pool), 90 * MIB)).collect::<Vec<_>>());
-        let held: Vec<_> = (0..15)
-            .map(|_| try_texture(&allocator, &in_default(), &texture(4096, 4096)).expect("room"))
-            .collect();
-        let usage = ByteSize::new(local_usage(&gpu));
+        let held: Vec<_> = (0..15).map(|_| create(&allocator, &in_default(), &texture(4096, 4096))).collect();
+        let usage = usage_of(&gpu, LOCAL);
         assert!(usage <= mib(1000), "{usage} with {algorithm:?}");
         drop(held);
     }
@@ -88,7 +71,7 @@ fn committed_resources_make_empty_heaps_go_as_well() {
     drop((0..9).map(|_| local(&allocator, 100 * MIB)).collect::<Vec<_>>());
     let committed = place(HeapType::Default, COMMITTED);
     let held: Vec<_> = (0..9).map(|_| buffer(&allocator, &committed, 100 * MIB)).collect();
-    assert!(local_usage(&gpu) <= 1000 * MIB);
+    assert!(usage_of(&gpu, LOCAL) <= mib(1000));
     drop(held);
 }
 
@@ -99,7 +82,7 @@ fn new_heaps_are_no_larger_than_the_budget_left() {
     let allocator = usual(&gpu);
     let large = local(&allocator, 63 * MIB + 192 * KIB);
     let small: Vec<_> = (0..260).map(|_| local(&allocator, 3 * KIB)).collect();
-    assert!(local_usage(&gpu) <= 64 * MIB, "{} of 64 MiB", ByteSize::new(local_usage(&gpu)));
+    assert!(usage_of(&gpu, LOCAL) <= mib(64), "{} of 64 MiB", usage_of(&gpu, LOCAL));
     // Beyond the budget, heaps are as small as possible.
     let before = allocator.reserved();
     let more = local(&allocator, 300 * KIB);
@@ -116,9 +99,7 @@ fn heaps_of_their_own_do_not_pile_up() {
             let allocator = with_flags(&gpu, flags);
             for flag in [OWN, NEVER_RESIDENT] {
                 let alone = place(HeapType::Default, flag);
-                for _ in 0..200 {
-                    drop(buffer(&allocator, &alone, size));
-                }
+                (0..200).for_each(|_| drop(buffer(&allocator, &alone, size)));
                 assert!(allocator.reserved() <= ByteSize::new(2 * size), "{} are held", allocator.reserved());
                 assert!(allocator.stats().heaps_created <= 2, "{:?}", allocator.stats());
             }
@@ -152,9 +133,7 @@ fn nested_allocators_of_every_algorithm_use_heaps_again() {
         let of = |algorithm| keeping_empty_heaps(with_algorithm(algorithm));
         let outer = allocator(&gpu, of(parent));
         let inner = nested_in(&outer, of(child));
-        for _ in 0..10 {
-            drop(local(&inner, 4 * MIB));
-        }
+        (0..10).for_each(|_| drop(local(&inner, 4 * MIB)));
         assert_eq!(inner.stats().heaps_created, 1, "{parent:?} and {child:?}");
         drop(local(&outer, 4 * MIB));
         assert_eq!(outer.stats().heaps_created, 0, "{parent:?} and {child:?}");
@@ -163,11 +142,8 @@ fn nested_allocators_of_every_algorithm_use_heaps_again() {
         assert_eq!(outer_stats.heap_count + inner_stats.heap_count, 1, "{parent:?} and {child:?}");
         assert_eq!(outer_stats.free_heap_usage.get() + inner_stats.free_heap_usage.get(), 4 * MIB);
         for stats in [outer_stats, inner_stats] {
-            assert_eq!(
-                stats.reserved,
-                stats.free_heap_usage.saturating_add(stats.used_heap_usage),
-                "{stats:?}"
-            );
+            let all = stats.free_heap_usage.saturating_add(stats.used_heap_usage);
+            assert_eq!(stats.reserved, all, "{stats:?}");
         }
         outer.release_empty_heaps();
         inner.release_empty_heaps();

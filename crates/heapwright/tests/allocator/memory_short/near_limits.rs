@@ -41,22 +41,20 @@ fn an_own_heap_uses_a_larger_empty_heap_where_nothing_may_be_released() {
 
 #[test]
 fn a_pooled_heap_that_is_too_large_is_used_or_released() {
-    for flags in [ResourceAllocatorFlags::NEVER_OVER_ALLOCATE, NO_FLAGS] {
-        for algorithm in ALGORITHMS {
-            let gpu = open("discrete");
-            let empty_heap_policy = SegmentedPool;
-            let desc = ResourceAllocatorDesc {
-                flags,
-                empty_heap_policy,
-                suballocation_algorithm: algorithm,
-                ..limited(4 * MIB)
-            };
-            let allocator = allocator(&gpu, desc);
-            drop(try_local(&allocator, SHARED, 4 * MIB).expect("within the limit"));
-            for (size, place) in [(100 * KIB, SHARED), (2 * MIB, SHARED), (2 * MIB, OWN_HEAP)] {
-                let made = try_local(&allocator, place, size);
-                drop(made.unwrap_or_else(|error| panic!("{flags:?}, {algorithm:?}: {error}")));
-            }
+    for (flags, algorithm) in pairs([ResourceAllocatorFlags::NEVER_OVER_ALLOCATE, NO_FLAGS], ALGORITHMS) {
+        let gpu = open("discrete");
+        let empty_heap_policy = SegmentedPool;
+        let desc = ResourceAllocatorDesc {
+            flags,
+            empty_heap_policy,
+            suballocation_algorithm: algorithm,
+            ..limited(4 * MIB)
+        };
+        let allocator = allocator(&gpu, desc);
+        drop(try_local(&allocator, SHARED, 4 * MIB).expect("within the limit"));
+        for (size, place) in [(100 * KIB, SHARED), (2 * MIB, SHARED), (2 * MIB, OWN_HEAP)] {
+            let made = try_local(&allocator, place, size);
+            drop(made.unwrap_or_else(|error| panic!("{flags:?}, {algorithm:?}: {error}")));
         }
     }
 }

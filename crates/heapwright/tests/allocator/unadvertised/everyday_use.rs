@@ -89,12 +89,11 @@ fn buffers(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
         ..Default::default()
     };
     held.push(buffer(allocator, &preferred, 1000));
-    for extra_required_heap_flags in [D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED] {
-        for flags in [NONE, COMMITTED] {
-            let place =
-                ResourceAllocationDesc { extra_required_heap_flags, ..place(HeapType::Default, flags) };
-            held.push(buffer(allocator, &place, 1000));
-        }
+    for (extra_required_heap_flags, flags) in
+        pairs([D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_CREATE_NOT_ZEROED], [NONE, COMMITTED])
+    {
+        let place = ResourceAllocationDesc { extra_required_heap_flags, ..place(HeapType::Default, flags) };
+        held.push(buffer(allocator, &place, 1000));
     }
     let padding = ByteSize::new(4096);
     let padded = ResourceAllocationDesc { extra_required_resource_padding: padding, ..in_default() };
@@ -127,10 +126,8 @@ fn some_textures() -> [D3D12_RESOURCE_DESC; 8] {
 
 fn textures(allocator: &ResourceAllocator) -> Vec<ResourceAllocation> {
     let mut held = Vec::new();
-    for desc in some_textures() {
-        for flags in [NONE, OWN, COMMITTED] {
-            held.push(create(allocator, &place(HeapType::Default, flags), &desc));
-        }
+    for (desc, flags) in pairs(some_textures(), [NONE, OWN, COMMITTED]) {
+        held.push(create(allocator, &place(HeapType::Default, flags), &desc));
     }
     held
 }

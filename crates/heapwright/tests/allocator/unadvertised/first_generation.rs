@@ -36,7 +36,7 @@ fn no_device_is_asked_for_what_is_an_error_there() {
     for (profile, has_adapter) in
         profiles.chain(HostProfile::find("first-generation").map(|first| (first, false)))
     {
-        let gpu = Instance::open(profile).expect("a fresh instance");
+        let gpu = fresh(profile);
         let made = use_everything(&gpu.device, has_adapter.then_some(&gpu.adapter));
         assert!(made > 2000, "{}: {made}", profile.name);
         assert_eq!(mistakes(&gpu), Vec::<String>::new(), "{}", profile.name);

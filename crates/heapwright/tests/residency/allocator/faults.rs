@@ -40,21 +40,22 @@ impl Scene {
 
 #[test]
 fn a_refused_creation_leaves_nothing_in_the_books() {
-    for (call, flags) in [(Call::CreateHeap, OWN), (Call::CreateCommittedResource, COMMITTED)] {
-        for hresult in [E_OUTOFMEMORY, E_INVALIDARG, DXGI_ERROR_DEVICE_REMOVED] {
-            let scene = scene(call, hresult, NO_FLAGS);
-            scene.faults.fail_all();
-            let flags = flags | NEVER_FALLBACK;
-            let error = scene.make(flags).expect_err("the device refuses");
-            assert_eq!(error.is_out_of_memory(), hresult == E_OUTOFMEMORY, "{error}");
-            assert_eq!(error.is_device_removed(), hresult == DXGI_ERROR_DEVICE_REMOVED, "{error}");
-            assert!(scene.faults.calls() > 0, "the device was asked");
-            scene.faults.disarm();
-            // The budget reserved for the failed request is available again, in full.
-            let made: Vec<_> = (0..8).map(|_| scene.make(flags).expect("there is room")).collect();
-            assert_eq!(scene.manager.stats().local.resident, mib(8));
-            scene.end(made);
-        }
+    for ((call, flags), hresult) in pairs(
+        [(Call::CreateHeap, OWN), (Call::CreateCommittedResource, COMMITTED)],
+        [E_OUTOFMEMORY, E_INVALIDARG, DXGI_ERROR_DEVICE_REMOVED],
+    ) {
+        let scene = scene(call, hresult, NO_FLAGS);
+        scene.faults.fail_all();
+        let flags = flags | NEVER_FALLBACK;
+        let error = scene.make(flags).expect_err("the device refuses");
+        assert_eq!(error.is_out_of_memory(), hresult == E_OUTOFMEMORY, "{error}");
+        assert_eq!(error.is_device_removed(), hresult == DXGI_ERROR_DEVICE_REMOVED, "{error}");
+        assert!(scene.faults.calls() > 0, "the device was asked");
+        scene.faults.disarm();
+        // The budget reserved for the failed request is available again, in full.
+        let made: Vec<_> = (0..8).map(|_| scene.make(flags).expect("there is room")).collect();
+        assert_eq!(scene.manager.stats().local.resident, mib(8));
+        scene.end(made);
     }
 }
 

@@ -109,11 +109,8 @@ fn the_next_owner_finds_the_memory_as_new() {
         let stats = scene.manager.stats();
         assert_eq!((stats.local.locked_count, stats.non_local.locked_count), (0, 0), "{name}");
         let next = make(nested.as_ref().unwrap_or(&scene.allocator));
-        assert_eq!(
-            next.memory().expect("managed").pageable(),
-            &object,
-            "{name}: the test means the same heap"
-        );
+        let again = next.memory().expect("managed").pageable();
+        assert_eq!(again, &object, "{name}: the test means the same heap");
         assert_new(&scene, &next, name);
         drop((next, object));
         if let Some(nested) = nested {

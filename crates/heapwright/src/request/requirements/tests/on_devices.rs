@@ -10,7 +10,7 @@ use windows_core::Interface;
 use super::*;
 use crate::SegmentGroup;
 use crate::VideoMemoryInfo;
-use crate::caps::read_allocation_info;
+use crate::caps::{allocation_info, read_allocation_info};
 
 /// A GPU, and the queries of its device with and without tight alignment by default.
 struct Gpu {
@@ -51,10 +51,7 @@ impl Gpu {
     /// Returns the device's own result.
     fn info(&self, desc: &D3D12_RESOURCE_DESC, formats: &[DXGI_FORMAT]) -> Option<(ByteSize, Alignment)> {
         let Some(device) = self.device::<ID3D12Device12>() else {
-            return formats
-                .is_empty()
-                .then(|| crate::caps::allocation_info(&self.gpu.device, desc))
-                .flatten();
+            return if formats.is_empty() { allocation_info(&self.gpu.device, desc) } else { None };
         };
         let count = u32::try_from(formats.len()).expect("few items");
         let list = formats.as_ptr();
@@ -91,16 +88,8 @@ impl Gpu {
                     let list = formats.as_ptr();
                     let count = u32::try_from(formats.len()).expect("few items");
                     let device: ID3D12Device10 = self.device().expect("formats were granted");
-                    device.CreatePlacedResource2(
-                        heap,
-                        offset,
-                        desc,
-                        layout,
-                        None,
-                        count,
-                        list,
-                        &mut resource,
-                    )?;
+                    let made = &mut resource;
+                    device.CreatePlacedResource2(heap, offset, desc, layout, None, count, list, made)?;
                 }
             }
             Ok(resource.expect("created").GetGPUVirtualAddress().0)
@@ -458,11 +447,11 @@ fn known_formats_are_queried_only_if_the_texture_is_small() {
                     Flags: if samples > 1 { D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET } else { 0 },
                     ..texture(width, if dimension == D3D12_RESOURCE_DIMENSION_TEXTURE1D { 1 } else { height })
                 };
-                if crate::caps::allocation_info(&gpu.device, &desc).is_none() {
+                if allocation_info(&gpu.device, &desc).is_none() {
                     continue;
                 }
                 let asked = D3D12_RESOURCE_DESC { Alignment: floor::small(&desc).get(), ..desc };
-                let is_small = crate::caps::allocation_info(&gpu.device, &asked).is_some();
+                let is_small = allocation_info(&gpu.device, &asked).is_some();
                 small += u32::from(is_small);
                 assert!(!is_small || without_asking::may_be_small(&desc, false), "{desc:?}");
                 if standard_tiles::over_most_detailed_mip(&desc).is_some() {

@@ -70,11 +70,8 @@ fn a_refresh_reads_the_operating_systems_budget() {
     budgets.refresh().expect("answered");
     assert_eq!((budgets.budget(LOCAL), budgets.budget(NON_LOCAL)), (mib(500), mib(100)));
     assert_eq!((usage(&budgets, LOCAL), usage(&budgets, NON_LOCAL)), (mib(16), mib(0)));
-    assert_eq!(
-        budgets.video_memory_info(LOCAL, [mib(10), ByteSize::ZERO]).current_usage,
-        mib(16),
-        "unmanaged memory counts, too"
-    );
+    let info = budgets.video_memory_info(LOCAL, [mib(10), ByteSize::ZERO]);
+    assert_eq!(info.current_usage, mib(16), "unmanaged memory counts, too");
     assert_eq!(budgets.refreshes(), 2);
 }
 
@@ -82,14 +79,12 @@ fn a_refresh_reads_the_operating_systems_budget() {
 fn reservations_are_set_and_restored() {
     let gpu = open("discrete");
     gpu.set_budget(heapwright_runtime::SegmentGroup::Local, mib(1000));
-    let system = || VideoMemoryInfo::query(&gpu.adapter, LOCAL).expect("answered").current_reservation;
+    let info = |group| VideoMemoryInfo::query(&gpu.adapter, group).expect("answered");
+    let system = || info(LOCAL).current_reservation;
     let budgets = budgets(&gpu, &whole());
     assert_eq!(budgets.set_reservation(LOCAL, mib(200)).expect("answered"), mib(200));
     assert_eq!((system(), budgets.reservation(LOCAL), budgets.budget(LOCAL)), (mib(200), mib(200), mib(800)));
-    assert_eq!(
-        budgets.budget(NON_LOCAL),
-        VideoMemoryInfo::query(&gpu.adapter, NON_LOCAL).expect("answered").budget
-    );
+    assert_eq!(budgets.budget(NON_LOCAL), info(NON_LOCAL).budget);
     // At most half of the budget.
     assert_eq!(budgets.set_reservation(LOCAL, mib(900)).expect("answered"), mib(500));
     assert_eq!((system(), budgets.budget(LOCAL)), (mib(500), mib(500)));
@@ -277,43 +272,31 @@ mod effective {
         assert!(holds.budget <= most && most.saturating_sub(holds.budget) <= ByteSize::new(1), "{holds:?}");
         assert_eq!(holds.reservation, ByteSize::ZERO);
 
-        let half_of = Limit::FractionOfOs(half);
-        let holds = effective_budget(os(mib(1000), mib(10)), half_of, half, mib(200));
-        assert_eq!((holds.budget, holds.reservation), (mib(400), mib(200)));
-        let holds = effective_budget(os(mib(1000), mib(10)), half_of, half, mib(800));
-        assert_eq!((holds.budget, holds.reservation), (mib(250), mib(500)), "capped");
-        let little = reserving(mib(1000), mib(1), mib(100));
-        let holds = effective_budget(Some(little), half_of, half, mib(800));
-        assert_eq!(
-            (holds.budget, holds.reservation),
-            (mib(450), mib(100)),
-            "at most the reservation of the operating system"
-        );
+        let (usual, little) = (os(mib(1000), mib(10)), Some(reserving(mib(1000), mib(1), mib(100))));
+        for (system, asked, expected, why) in [
+            (usual, mib(200), (mib(400), mib(200)), "as asked"),
+            (usual, mib(800), (mib(250), mib(500)), "capped"),
+            (little, mib(800), (mib(450), mib(100)), "at most the reservation of the operating system"),
+        ] {
+            let holds = effective_budget(system, Limit::FractionOfOs(half), half, asked);
+            assert_eq!((holds.budget, holds.reservation), expected, "{why}");
+        }
     }
 
     #[test]
     fn max_budget_is_limited_by_the_operating_system() {
-        let half = Fraction::new(0.5);
         let none = ByteSize::ZERO;
-        assert_eq!(
-            effective_budget(os(mib(1000), none), Limit::AtMost(mib(300)), half, none).budget,
-            mib(300)
-        );
-        assert_eq!(
-            effective_budget(os(mib(100), none), Limit::AtMost(mib(300)), half, none).budget,
-            mib(100)
-        );
-        assert_eq!(
-            effective_budget(os(mib(100), none), Limit::Exactly(mib(300)), half, none).budget,
-            mib(300)
-        );
-        assert_eq!(effective_budget(None, Limit::AtMost(mib(300)), half, none).budget, mib(300));
-        let holds = effective_budget(None, Limit::Exactly(mib(300)), half, mib(200));
-        assert_eq!(
-            (holds.budget, holds.reservation),
-            (mib(150), mib(150)),
-            "percentage of the video memory without other bounds"
-        );
+        for (system, limit, reserved, expected) in [
+            (os(mib(1000), none), Limit::AtMost(mib(300)), none, (mib(300), none)),
+            (os(mib(100), none), Limit::AtMost(mib(300)), none, (mib(100), none)),
+            (os(mib(100), none), Limit::Exactly(mib(300)), none, (mib(300), none)),
+            (None, Limit::AtMost(mib(300)), none, (mib(300), none)),
+            // A percentage of the video memory without other bounds.
+            (None, Limit::Exactly(mib(300)), mib(200), (mib(150), mib(150))),
+        ] {
+            let holds = effective_budget(system, limit, Fraction::new(0.5), reserved);
+            assert_eq!((holds.budget, holds.reservation), expected, "{system:?} {limit:?}");
+        }
     }
 
     #[test]
@@ -341,11 +324,8 @@ mod effective {
         ] {
             let described = effective_budget(system, limit, half, reserved);
             let found = described.set_to(set, system, limit);
-            assert_eq!(
-                (found.budget, found.reservation),
-                (expected, reserved),
-                "{system:?} {limit:?} {set:?}"
-            );
+            let found = (found.budget, found.reservation);
+            assert_eq!(found, (expected, reserved), "{system:?} {limit:?} {set:?}");
         }
     }
 
