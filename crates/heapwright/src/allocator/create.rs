@@ -11,11 +11,11 @@ use super::request::{BareMemory, Resolved, ResourceAllocationDesc, ResourceReque
 use crate::buffers::{BackingSource, BufferRange};
 use crate::desc::{ResourceAllocationFlags, ResourceAllocatorFlags, ResourceDesc};
 use crate::error::{Holder, Refusal, Shortage};
-use crate::heaps::{HeapKind, Nearness};
+use crate::heaps::Nearness;
 use crate::request::{
-    Creation, Placement, PlacementDecision, PlacementReason, ResourceRequirements, texel_bytes,
+    Creation, GrantedHeaps, Placement, PlacementDecision, PlacementReason, ResourceRequirements, texel_bytes,
 };
-use crate::source::{Charged, Listed, Owner, next_number};
+use crate::source::{Account, Charged, Listed, Owner, next_number};
 use crate::{Error, HeapType};
 
 /// The decision for a part of a buffer.
@@ -227,10 +227,8 @@ impl Inner {
         refusal: Refusal,
     ) -> Result<ResourceAllocation, Error> {
         let mut first = Some(refusal);
-        let account = match request.allocation.pool {
-            Some(pool) => pool.heaps.desc.account(),
-            None => HeapKind::account_of(&request.granted, &self.heaps.families),
-        };
+        let GrantedHeaps { heap_type, segment_group: group, .. } = request.granted;
+        let account = Account { heap_type, group };
         let made = self.heaps.with_device_room(Nearness::LAST, account, || {
             let made = self.retried(|| first.take().map_or_else(|| self.create_in(request), Err));
             made.or_else(|refusal| match self.create_attributed(request, &refusal) {

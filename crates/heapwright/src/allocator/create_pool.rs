@@ -80,7 +80,6 @@ impl Inner {
         let mut pools = self.hidden_pools.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |pool: &&Pool| {
             pool.heap_type() == desc.heap_type
-                && matches!(pool.granted.family, HeapFamily::Custom(_)) == desc.custom_heap.is_some()
                 && (pool.resources, pool.multisampled) == (desc.resources, desc.multisampled)
         };
         if let Some(pool) = pools.iter().find(is_same) {

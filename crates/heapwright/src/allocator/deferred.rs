@@ -110,8 +110,8 @@ impl Deferred {
 }
 
 impl Drop for Deferred {
+    /// The allocator has freed what is reached.
     fn drop(&mut self) {
-        self.collect();
         let queues = self.queues.get_mut().unwrap_or_else(PoisonError::into_inner);
         let count = queues.count;
         if count > 0 {

@@ -19,8 +19,8 @@ use super::striped::Striped;
 use super::typed_heaps::{HeapsShare, Passed, TypedHeaps};
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::Refusal;
-use crate::request::{GrantedHeaps, HeapFamilies, HeapFamily, ResourceClass};
-use crate::source::{Account, Heap, HeapSource, NewMemory, Owner, next_number};
+use crate::request::{HeapFamilies, HeapFamily, ResourceClass};
+use crate::source::{Heap, HeapSource, NewMemory, Owner, next_number};
 use crate::{DeviceCaps, Error, HeapType, SegmentGroup};
 
 /// All heaps of an allocator.
@@ -304,19 +304,19 @@ pub(super) fn release_from<'a>(
 
 /// A kind of the allocator's own heaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct HeapKind {
-    pub(crate) family: HeapFamily,
+struct HeapKind {
+    family: HeapFamily,
     /// The heap type to which it is charged.
-    pub(crate) heap_type: HeapType,
-    pub(crate) class: ResourceClass,
+    heap_type: HeapType,
+    class: ResourceClass,
 }
 
 impl HeapKind {
-    pub(crate) const COUNT: usize = (HeapType::ALL.len() + 1) * ResourceClass::ALL.len();
+    const COUNT: usize = (HeapType::ALL.len() + 1) * ResourceClass::ALL.len();
 
     /// Returns the kind with an index: one of a heap type, or the one of CUSTOM heaps. With unified
     /// memory, CUSTOM heaps are those of DEFAULT and UPLOAD, otherwise those of GPU_UPLOAD.
-    pub(crate) fn of(index: usize, families: &HeapFamilies, caps: &DeviceCaps) -> Self {
+    fn of(index: usize, families: &HeapFamilies, caps: &DeviceCaps) -> Self {
         let (place, class) = (index / ResourceClass::ALL.len(), index % ResourceClass::ALL.len());
         let class = ResourceClass::ALL[class];
         match HeapType::ALL.get(place) {
@@ -327,15 +327,6 @@ impl HeapKind {
                 class,
             },
         }
-    }
-
-    /// Returns the limits that apply to granted heaps.
-    pub(crate) fn account_of(granted: &GrantedHeaps, families: &HeapFamilies) -> Account {
-        let heap_type = match granted.family {
-            HeapFamily::Type(heap_type) => heap_type,
-            HeapFamily::Custom(_) => families.account_of_custom(),
-        };
-        Account { heap_type, group: granted.segment_group }
     }
 }
 

@@ -20,7 +20,7 @@ mod take;
 mod typed_heaps;
 
 pub(crate) use self::committed::OwnResource;
-pub(crate) use self::heap_kinds::{HeapKind, HeapKinds};
+pub(crate) use self::heap_kinds::HeapKinds;
 pub(crate) use self::room::Nearness;
 pub(crate) use self::set_desc::TypedHeapsDesc;
 pub(crate) use self::striped::{Stripe, Striped};
