@@ -283,6 +283,22 @@ mod tests {
     use crate::error::{HeldBytes, HoldsMemory};
     use crate::{ByteSize, HeapType};
 
+    #[test]
+    fn the_first_time_that_is_told_and_frequent_frames_are_no_pause() {
+        let ms = Duration::from_millis;
+        let clock = IdleClock::start(None);
+        clock.tell(ms(7_000));
+        assert_eq!(clock.take_periods(), 0);
+        assert_eq!(IdleClock::start(Some(&clock)).take_periods(), 0, "nor for one that is nested");
+        clock.tell(ms(7_100));
+        clock.pass_frame();
+        clock.tell(ms(7_450));
+        assert_eq!(clock.take_periods(), 0);
+        clock.pass_frame();
+        clock.tell(ms(7_500));
+        assert_eq!((clock.take_periods(), clock.take_periods()), (1, 0), "the last frame came late");
+    }
+
     /// An allocator whose release takes until it is told to go on, and a moment longer.
     struct Slow {
         enters: mpsc::Sender<()>,

@@ -171,6 +171,10 @@ fn castable_formats_and_layouts_go_through_the_newest_calls() {
     let old = ResourceAllocator::new(&old, Some(&gpu.adapter), Default::default()).expect("sound");
     for formats in [&formats[..], &[]] {
         refused(old.create(&in_default(), in_layout(formats)), Error::is_unsupported);
+        let (size, alignment) = (mib(1), Alignment::new(64 * KIB).unwrap());
+        let memory = old.allocate_memory(&in_default(), ResourceKind::Textures, size, alignment);
+        let placed = memory.expect("there is room").create_resource(HeapOffset::ZERO, in_layout(formats));
+        refused(placed, Error::is_unsupported);
     }
 }
 
@@ -192,6 +196,21 @@ fn a_session_makes_a_committed_resource_through_its_own_call() {
     let old = inject_first(&gpu.device, &faults);
     let old = ResourceAllocator::new(&old, Some(&gpu.adapter), Default::default()).expect("sound");
     refused(old.create(&in_default(), resource), Error::is_unsupported);
+}
+
+#[test]
+fn custom_heaps_hold_everything_and_are_like_the_allocators_own() {
+    let flags = ResourceAllocatorFlags::CREATE_NOT_ZEROED;
+    let min_alignment = Alignment::new(KIB).unwrap();
+    let allocator = allocator(&open("discrete"), ResourceAllocatorDesc { min_alignment, ..flagged(flags) });
+    let custom_heap = Some((D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE, D3D12_MEMORY_POOL_L1));
+    let place = ResourceAllocationDesc { custom_heap, ..Default::default() };
+    for desc in [buffer_of(100), texture(64, 64), target(64, 64, 1), target(64, 64, 4)] {
+        let made = create(&allocator, &place, &desc);
+        assert_eq!(properties_of(&made).0.Type, D3D12_HEAP_TYPE_CUSTOM);
+        assert_ne!(heap_of(&made).Flags & D3D12_HEAP_FLAG_CREATE_NOT_ZEROED, 0, "{desc:?}");
+        assert!(made.alignment() >= min_alignment, "{desc:?}");
+    }
 }
 
 /// gpu-allocator's CpuToGpu and GpuToCpu.

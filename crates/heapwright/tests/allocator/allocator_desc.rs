@@ -115,7 +115,11 @@ fn max_heap_size_bounds_every_way_to_memory() {
     // They hold a whole number of requests.
     let mut sizes = vec![8 * MIB; 14];
     sizes.push(3 * MIB);
-    for (most, sizes, last) in [(mib(1), &[300 * KIB][..], 960 * KIB), (mib(8), &sizes, 6 * MIB)] {
+    for (most, sizes, last) in [
+        (mib(1), &[300 * KIB][..], 960 * KIB),
+        (mib(8), &sizes, 6 * MIB),
+        (ByteSize::new(100_000), &[3000], 64 * KIB),
+    ] {
         let desc = ResourceAllocatorDesc { max_heap_size: Some(most), ..Default::default() };
         assert_eq!(heap_sizes(desc, sizes).pop(), Some(last));
     }

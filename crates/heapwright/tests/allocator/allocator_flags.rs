@@ -26,10 +26,14 @@ fn always_in_budget_refuses_what_the_device_would_have_had() {
 #[test]
 fn a_budget_that_becomes_zero_before_the_first_heap_is_a_budget() {
     let gpu = open("discrete");
-    let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
+    // Without a manager, what begins evicted needs a budget, too.
+    let allocators = [NO_FLAGS, ResourceAllocatorFlags::CREATE_NOT_RESIDENT]
+        .map(|flags| with_flags(&gpu, flags | ResourceAllocatorFlags::ALWAYS_IN_BUDGET));
     set_local_budget(&gpu, ByteSize::ZERO);
-    refused(allocator.probe(&in_default(), buffer_of(1)), Error::is_over_budget);
-    refused(try_buffer(&allocator, &in_default(), 1), Error::is_over_budget);
+    for allocator in &allocators {
+        refused(allocator.probe(&in_default(), buffer_of(1)), Error::is_over_budget);
+        refused(try_buffer(allocator, &in_default(), 1), Error::is_over_budget);
+    }
 }
 
 /// Requests a heap of its own and another one in advance.

@@ -168,6 +168,16 @@ fn what_is_reached_is_freed_before_a_new_pools_heaps_are_refused() {
     refused(allocator.create_pool(desc()), Error::is_out_of_memory);
     signal(&done, 1);
     assert_eq!(new_pool(&allocator, desc()).totals().heap_count, 1);
+    // The device is full.
+    let (gpu, allocator) = with_allocator(open("discrete-2gib"));
+    let done = fence(&gpu);
+    for held in as_many_as_fit(&allocator, &place(HeapType::Default, COMMITTED), 256 * MIB) {
+        allocator.free_after(held, &done, FenceValue::new(1)).expect("its own");
+    }
+    let desc = || PoolDesc { min_heap_count: 1, ..pool_of(mib(256)) };
+    refused(allocator.create_pool(desc()), Error::is_out_of_memory);
+    signal(&done, 1);
+    assert_eq!(new_pool(&allocator, desc()).totals().heap_count, 1);
 }
 
 #[test]

@@ -152,6 +152,12 @@ fn what_is_empty_is_released_without_a_call() {
         wait_for_release(|| allocator.reserved().saturating_add(nested.reserved()));
     }
     allocator.audit().expect("consistent");
+    // One resource or one part suffices.
+    for flags in [NONE, WITHIN] {
+        let allocator = with_clock(&gpu);
+        drop(buffer(&allocator, &place(HeapType::Upload, flags), 1000));
+        wait_for_release(|| if allocator.reserved().is_zero() { ByteSize::ZERO } else { ByteSize::MAX });
+    }
     // The thread ends with its allocator, also while memory is empty.
     peak(&allocator);
     drop(pool);

@@ -3,6 +3,7 @@
 use crate::gpu::*;
 
 const ALIGNED: Alignment = Alignment::new(64 * KIB).unwrap();
+const ALIGNED_FOR_SAMPLES: Alignment = Alignment::new(4 * MIB).unwrap();
 
 fn memory(allocator: &ResourceAllocator, resources: ResourceKind, size: u64) -> MemoryAllocation {
     let made = allocator.allocate_memory(&Default::default(), resources, ByteSize::new(size), ALIGNED);
@@ -47,16 +48,18 @@ fn heaps_for_all_kinds_require_tier_2() {
     let size = mib(1);
     let asked = allocator.allocate_memory(&Default::default(), ResourceKind::Any, size, ALIGNED);
     refused(asked, Error::is_unsupported);
+    let pool = new_pool(&allocator, PoolDesc::default());
+    let in_pool = allocator.allocate_memory(&in_pool(&pool), ResourceKind::Any, size, ALIGNED);
+    drop(in_pool.expect("whatever the pool accepts"));
     let (gpu, allocator) = with_allocator(open("discrete"));
     let [first, second] = [0, 1].map(|_| memory(&allocator, ResourceKind::Any, MIB));
     assert_eq!(first.heap(), second.heap(), "they share heaps");
     for desc in [buffer_desc(size), texture(256, 256), target(256, 256, 1)] {
         drop(first.create_resource(HeapOffset::ZERO, desc).expect("the heap accepts all"));
     }
-    let multisampled = Alignment::new(4 * MIB).unwrap();
     for resources in [ResourceKind::RenderTargets, ResourceKind::Any] {
         let size = mib(4);
-        let memory = allocator.allocate_memory(&Default::default(), resources, size, multisampled);
+        let memory = allocator.allocate_memory(&Default::default(), resources, size, ALIGNED_FOR_SAMPLES);
         let memory = memory.expect("there is room");
         drop(memory.create_resource(HeapOffset::ZERO, target(256, 256, 4)).expect("the heap is aligned"));
     }
@@ -85,6 +88,13 @@ fn heaps_have_the_flags_and_properties_that_are_asked_for() {
     assert_ne!(one.heap(), other.heap(), "each has a heap of its own");
     assert_eq!((one.offset(), heap_desc(&one).SizeInBytes), (HeapOffset::ZERO, MIB));
     assert_eq!(heap_desc(&one).Flags & D3D12_HEAP_FLAG_SHARED, D3D12_HEAP_FLAG_SHARED);
+    let aligned = ResourceAllocationDesc { heap_type: None, ..shared };
+    let aligned = allocator.allocate_memory(&aligned, ResourceKind::Buffers, mib(4), ALIGNED_FOR_SAMPLES);
+    assert_eq!(aligned.expect("there is room").heap_type(), HeapType::Default);
+    let pool = PoolDesc { extra_heap_flags: D3D12_HEAP_FLAG_SHARED, ..Default::default() };
+    let pool = new_pool(&allocator, pool);
+    let pooled = allocate(&ResourceAllocationDesc { pool: Some(&pool), ..shared }, ResourceKind::Buffers);
+    assert_eq!(pool.totals().allocation_count, 1);
     let custom_heap = Some((D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L0));
     let custom = ResourceAllocationDesc { custom_heap, ..Default::default() };
     let custom = allocate(&custom, ResourceKind::Buffers);
@@ -95,7 +105,7 @@ fn heaps_have_the_flags_and_properties_that_are_asked_for() {
     assert!(in_usual_state.is_ok(), "{in_usual_state:?}");
     let own = ResourceAllocationDesc { flags: OWN, ..Default::default() };
     assert_eq!(heap_desc(&allocate(&own, ResourceKind::Buffers)).SizeInBytes, MIB);
-    assert_returned((one, other, custom, upload, in_usual_state), &allocator, &gpu);
+    assert_returned((one, other, pooled, pool, custom, upload, in_usual_state), &allocator, &gpu);
 }
 
 #[test]
@@ -126,6 +136,13 @@ fn wrong_requests_are_refused() {
     refused(allocate(NEVER_ALLOCATE_HEAP, MIB), Error::is_out_of_memory);
     refused(allocate(NONE, u64::MAX), Error::is_out_of_memory);
     let memory = allocate(NONE, MIB).expect("there is room");
+    let upload = allocator.allocate_memory(&in_upload(), ResourceKind::Buffers, mib(1), ALIGNED);
+    let upload = upload.expect("there is room");
+    let in_state = upload.create_resource(
+        HeapOffset::ZERO,
+        ResourceDesc::in_state(&buffer_of(1), D3D12_RESOURCE_STATE_COPY_DEST),
+    );
+    invalid(in_state, "initial_state: 0x");
     drop(allocator);
     invalid(memory.create_resource(HeapOffset::ZERO, buffer_desc(mib(1))), "allocator");
 }

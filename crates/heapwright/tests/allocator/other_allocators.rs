@@ -79,6 +79,15 @@ fn memory_without_resources_is_taken_from_others_as_well() {
 }
 
 #[test]
+fn what_a_pool_begins_with_is_taken_from_others_as_well() {
+    let gpu = gpu(300 * MIB, 300 * MIB);
+    let one = with_empty_heaps(&gpu, Default::default());
+    let pool = new_pool(&usual(&gpu), PoolDesc { min_heap_count: 25, ..pool_of(mib(10)) });
+    assert_eq!(pool.totals().heap_count, 25);
+    one.audit().expect("consistent");
+}
+
+#[test]
 fn unused_buffers_of_others_count_as_well() {
     let gpu = gpu(128 * MIB, 128 * MIB);
     let one = allocator(&gpu, keeping_empty_heaps(Default::default()));

@@ -153,6 +153,7 @@ fn what_may_never_be_needed_evicts_nothing() {
         .collect();
     let flags = ALWAYS_PREFETCH_HEAP;
     let more: Vec<_> = (0..2).map(|_| scene.try_alone(1, flags).expect("there is room")).collect();
+    scene.allocator.audit().expect("consistent, and no heap is being made");
     let evicted = live.iter().chain(&more).filter(|made| !is_resident(made)).count();
     assert_eq!(evicted, 1, "for the ninth, and not for a tenth");
     scene.end((live, more));
@@ -213,11 +214,13 @@ fn a_probe_knows_what_needs_no_room_and_what_is_not_held() {
 /// An empty heap that the manager could evict is in the way of nothing but what it does not manage.
 #[test]
 fn an_empty_heap_makes_way_only_where_that_helps() {
-    let allocator = keeping_empty_heaps(flagged(ResourceAllocatorFlags::ALWAYS_IN_BUDGET));
-    let scene = Scene::new(Setup { budget_mib: Some(8), allocator, ..Setup::default() });
+    let (allocator, manager) =
+        (keeping_empty_heaps(Default::default()), ResidencyManagerFlags::ALWAYS_IN_BUDGET);
+    let scene = Scene::new(Setup { budget_mib: Some(8), allocator, manager, ..Setup::default() });
     let locked = scene.alone(2);
     locked.memory().expect("managed").lock().expect("there is room");
     drop(scene.alone(5));
+    refused(scene.allocator.probe(&in_default(), buffer_of(7 * MIB)), Error::is_over_budget);
     refused(scene.try_alone(7, NONE), Error::is_over_budget);
     assert_eq!(scene.allocator.reserved(), mib(7));
     let unmanaged = scene.try_alone(6, NEVER_RESIDENT).expect("there is room");
