@@ -170,7 +170,7 @@ fn what_is_reached_is_freed_before_a_new_pools_heaps_are_refused() {
     assert_eq!(new_pool(&allocator, desc()).totals().heap_count, 1);
     // The device is full.
     let (gpu, allocator) = with_allocator(open("discrete-2gib"));
-    let done = fence(&gpu);
+    let done = fence_of(gpu.device());
     for held in as_many_as_fit(&allocator, &place(HeapType::Default, COMMITTED), 256 * MIB) {
         allocator.free_after(held, &done, FenceValue::new(1)).expect("its own");
     }
