@@ -6,8 +6,7 @@ use crate::log_lines::warnings;
 
 #[test]
 fn always_in_budget_refuses_what_the_device_would_have_had() {
-    let gpu = open("discrete");
-    set_local_budget(&gpu, mib(64));
+    let gpu = with_budget(mib(64));
     let free = usual(&gpu);
     drop(local(&free, 100 * MIB));
     free.release_empty_heaps();

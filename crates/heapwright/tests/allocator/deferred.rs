@@ -8,6 +8,13 @@ use crate::faulty_device::{Call, faulty_first};
 use crate::gpu::*;
 use crate::log_lines::warnings;
 
+/// Defers the free of an allocation until the returned fence has the value 1.
+fn free_later(allocator: &ResourceAllocator, allocation: ResourceAllocation) -> ID3D12Fence {
+    let fence = fence_of(allocator.device());
+    allocator.free_after(allocation, &fence, FenceValue::new(1)).expect("its own");
+    fence
+}
+
 #[test]
 fn memory_near_the_limit_of_a_type_takes_what_a_reached_fence_frees() {
     let gpu = open("cache-coherent-uma");
@@ -17,10 +24,8 @@ fn memory_near_the_limit_of_a_type_takes_what_a_reached_fence_frees() {
     let (upload, size) = (in_upload(), mib(2));
     let take = || allocator.allocate_memory(&upload, ResourceKind::Buffers, size, Alignment::ONE);
     let resource = ResourceDesc::in_state(&buffer_desc(size), D3D12_RESOURCE_STATE_GENERIC_READ);
-    let first = allocator.create(&upload, resource).expect("within the limit");
-    let fence = fence_of(gpu.device());
-    allocator.free_after(first, &fence, FenceValue::new(1)).expect("its own");
-    assert!(take().expect_err("the limit is reached").is_over_budget());
+    let fence = free_later(&allocator, allocator.create(&upload, resource).expect("within the limit"));
+    refused(take(), Error::is_over_budget);
     signal(&fence, 1);
     take().expect("the fence is reached");
 }
@@ -54,9 +59,8 @@ fn an_allocation_is_freed_once_its_fence_is_reached_and_no_sooner() {
 
 #[test]
 fn what_is_reached_is_freed_before_memory_is_said_to_be_short() {
-    let (gpu, allocator) = with_allocator(open("discrete-2gib"));
-    let done = fence_of(gpu.device());
-    allocator.free_after(local(&allocator, 1024 * MIB), &done, FenceValue::new(1)).expect("its own");
+    let (_gpu, allocator) = with_allocator(open("discrete-2gib"));
+    let done = free_later(&allocator, local(&allocator, 1024 * MIB));
     let large = in_default();
     refused(try_buffer(&allocator, &large, 1536 * MIB), Error::is_out_of_memory);
     signal(&done, 1);
@@ -67,14 +71,13 @@ fn what_is_reached_is_freed_before_memory_is_said_to_be_short() {
 /// Allocates `first`, defers its free, and checks that `again` is served once the fence is reached, in the same way.
 #[track_caller]
 fn assert_serves_again(
-    (gpu, allocator): (&impl Opened, &ResourceAllocator),
+    allocator: &ResourceAllocator,
     first: &ResourceAllocationDesc<'_>,
     again: &ResourceAllocationDesc<'_>,
 ) {
-    let done = fence_of(gpu.device());
     let made = buffer(allocator, first, 16 * MIB);
     let usual = placement(&made);
-    allocator.free_after(made, &done, FenceValue::new(1)).expect("its own");
+    let done = free_later(allocator, made);
     refused(try_buffer(allocator, again, 16 * MIB), Error::is_out_of_memory);
     signal(&done, 1);
     let made = buffer(allocator, again, 16 * MIB);
@@ -87,13 +90,11 @@ fn assert_serves_again(
 fn a_small_buffer_takes_the_rest_of_a_heap_before_what_is_reached_is_freed_and_the_heap_leaves() {
     let gpu = open("uma");
     let allocator = allocator(&gpu, of_policy(FixedPool));
-    let done = fence_of(gpu.device());
     let upload = in_upload();
     let first = buffer(&allocator, &upload, (4 << 20) + 10_000);
     let rest = allocator.stats().reserved.get() - first.size().get();
     let _over_budget = local(&allocator, MIB);
-    allocator.free_after(first, &done, FenceValue::new(1)).expect("its own");
-    signal(&done, 1);
+    signal(&free_later(&allocator, first), 1);
     set_local_budget(&gpu, mib(1));
     // A buffer that it could be a part of does not fit into the rest.
     let flags = WITHIN_BUDGET | WITHIN;
@@ -103,9 +104,9 @@ fn a_small_buffer_takes_the_rest_of_a_heap_before_what_is_reached_is_freed_and_t
 
 #[test]
 fn what_is_reached_is_freed_before_a_pool_is_full() {
-    let (gpu, allocator) = with_allocator(open("discrete"));
+    let (_gpu, allocator) = with_allocator(open("discrete"));
     let pool = new_pool(&allocator, PoolDesc { max_heap_count: Some(1), ..pool_of(mib(16)) });
-    assert_serves_again((&gpu, &allocator), &in_pool(&pool), &in_pool(&pool));
+    assert_serves_again(&allocator, &in_pool(&pool), &in_pool(&pool));
 }
 
 #[test]
@@ -113,9 +114,9 @@ fn what_is_reached_is_freed_before_a_limit_refuses() {
     let limits = HeapLimits { default: Some(mib(20)), upload: Some(mib(20)), ..Default::default() };
     let never = ResourceAllocatorDesc { limits, ..flagged(ResourceAllocatorFlags::NEVER_OVER_ALLOCATE) };
     for (desc, flags) in [(with_limits(limits), NONE), (with_limits(limits), COMMITTED), (never, NONE)] {
-        let (gpu, allocator) = on(open("discrete"), desc);
+        let (_gpu, allocator) = on(open("discrete"), desc);
         let place = place(HeapType::Default, flags);
-        assert_serves_again((&gpu, &allocator), &place, &place);
+        assert_serves_again(&allocator, &place, &place);
     }
     // In unified memory, the limit of the requested type applies as well.
     let gpu = open("cache-coherent-uma");
@@ -124,35 +125,32 @@ fn what_is_reached_is_freed_before_a_limit_refuses() {
         ..flagged(ResourceAllocatorFlags::ALLOW_UNIFIED_MEMORY)
     };
     let place = in_upload();
-    assert_serves_again((&gpu, &allocator(&gpu, desc)), &place, &place);
+    assert_serves_again(&allocator(&gpu, desc), &place, &place);
 }
 
 #[test]
 fn what_is_reached_is_freed_before_the_budget_refuses() {
-    let mut profile = *HostProfile::find("discrete").expect("a profile of that name");
-    profile.local.budget = mib(20);
     let (always, within) = (ResourceAllocatorFlags::ALWAYS_IN_BUDGET, WITHIN_BUDGET);
     for flags in [always, NO_FLAGS] {
-        let gpu = fresh(&profile);
+        let gpu = with_budget(mib(20));
         let allocator = with_flags(&gpu, flags);
         let place = place(HeapType::Default, within | NEVER_FALLBACK);
-        assert_serves_again((&gpu, &allocator), &place, &place);
+        assert_serves_again(&allocator, &place, &place);
     }
 }
 
 #[test]
 fn what_is_reached_is_freed_before_held_heaps_do_not_suffice() {
-    let (gpu, allocator) = with_allocator(open("discrete"));
+    let (_gpu, allocator) = with_allocator(open("discrete"));
     let held = place(HeapType::Default, NEVER_ALLOCATE_HEAP);
-    assert_serves_again((&gpu, &allocator), &in_default(), &held);
+    assert_serves_again(&allocator, &in_default(), &held);
 }
 
 #[test]
 fn what_is_reached_is_freed_before_a_resource_is_committed() {
     let (gpu, faults) = faulty_first(Some(Call::CreateHeap), E_OUTOFMEMORY);
     let allocator = allocator(&gpu, Default::default());
-    let done = fence_of(gpu.device());
-    allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1)).expect("its own");
+    let done = free_later(&allocator, local(&allocator, 16 * MIB));
     faults.fail_all();
     assert_eq!(placement(&local(&allocator, 16 * MIB)), Placement::Committed);
     signal(&done, 1);
@@ -161,9 +159,8 @@ fn what_is_reached_is_freed_before_a_resource_is_committed() {
 
 #[test]
 fn what_is_reached_is_freed_before_a_new_pools_heaps_are_refused() {
-    let (gpu, allocator) = on(open("discrete"), limited_to(mib(16)));
-    let done = fence_of(gpu.device());
-    allocator.free_after(local(&allocator, 16 * MIB), &done, FenceValue::new(1)).expect("its own");
+    let (_gpu, allocator) = on(open("discrete"), limited_to(mib(16)));
+    let done = free_later(&allocator, local(&allocator, 16 * MIB));
     let desc = || PoolDesc { min_heap_count: 1, ..pool_of(mib(16)) };
     refused(allocator.create_pool(desc()), Error::is_out_of_memory);
     signal(&done, 1);
@@ -198,20 +195,16 @@ fn a_removed_devices_fences_are_all_reached() {
 #[test]
 fn what_the_gpu_may_still_use_is_never_pulled_from_under_it() {
     let gpu = open("discrete");
-    let (never, done) = (fence_of(gpu.device()), fence_of(gpu.device()));
     let allocator = usual(&gpu);
-    allocator.free_after(local(&allocator, 1000), &never, FenceValue::new(1)).expect("its own");
-    allocator.free_after(local(&allocator, 8 * MIB), &done, FenceValue::new(1)).expect("its own");
-    signal(&done, 1);
+    let _never = free_later(&allocator, local(&allocator, 1000));
+    signal(&free_later(&allocator, local(&allocator, 8 * MIB)), 1);
     let ((), logged) = warnings(|| drop(allocator));
     assert!(logged.iter().any(|line| line.contains("count=1")), "{logged:?}");
     assert!(usage(&gpu) > ByteSize::ZERO, "one is lost on purpose");
 
     let gpu = open("discrete");
-    let done = fence_of(gpu.device());
     let allocator = usual(&gpu);
-    allocator.free_after(local(&allocator, 1000), &done, FenceValue::new(1)).expect("its own");
-    signal(&done, 1);
+    signal(&free_later(&allocator, local(&allocator, 1000)), 1);
     let ((), logged) = warnings(|| drop(allocator));
     assert_eq!((logged, usage(&gpu)), (Vec::<String>::new(), ByteSize::ZERO));
 }
@@ -287,10 +280,7 @@ fn a_preference_that_is_refused_leaves_what_serves_the_request() {
     let gpu = open("discrete");
     let allocator = allocator(&gpu, of_policy(FixedPool));
     let _exceeds_the_budget = local(&allocator, MIB);
-    let deferred = create(&allocator, &place(HeapType::Default, NONE), &texture(1, 1));
-    let done = fence_of(gpu.device());
-    allocator.free_after(deferred, &done, FenceValue::new(1)).expect("its own");
-    signal(&done, 1);
+    signal(&free_later(&allocator, create(&allocator, &in_default(), &texture(1, 1))), 1);
     set_local_budget(&gpu, kib(64));
     let flags = PREFER_COMMITTED | WITHIN_BUDGET;
     let (place, desc) = (place(HeapType::Default, flags), texture(1, 1));

@@ -188,9 +188,8 @@ fn the_policy_decides_between_memory_and_hitches() {
 
 #[test]
 fn a_budget_that_sinks_is_met_by_the_next_frame() {
-    let mut profile = *HostProfile::find("discrete").expect("a profile of that name");
-    profile.local.budget = mib(300);
-    let gpu = fresh(&profile);
+    let budget = mib(300);
+    let gpu = with_budget(budget);
     let [one, never] = [NO_FLAGS, ResourceAllocatorFlags::NEVER_OVER_ALLOCATE]
         .map(|flags| allocator(&gpu, keeping_empty_heaps(flagged(flags))));
     drop(local(&never, 10 * MIB));
@@ -200,7 +199,6 @@ fn a_budget_that_sinks_is_met_by_the_next_frame() {
     // Another allocator of the process takes the memory.
     let other = usual(&gpu);
     let _held: Vec<_> = (0..20).map(|_| local(&other, 10 * MIB)).collect();
-    let budget = mib(300);
     never.end_frame();
     assert_eq!(never.reserved(), mib(10));
     assert!(usage_of(&gpu, LOCAL) > budget);

@@ -139,7 +139,7 @@ fn a_probe_counts_no_unused_memory() {
             };
             drop(create(flags, ByteSize::new(1000)).expect("the limit permits a heap"));
             let beyond = limit.saturating_add(ByteSize::new(1));
-            assert!(create(refused, beyond).expect_err("beyond the limit").is_over_budget());
+            self::refused(create(refused, beyond), Error::is_over_budget);
             drop(create(flags, ByteSize::new(1000)).expect("the memory is held"));
             let before = allocator.report();
             let (place, desc) = (place(heap_type, refused), buffer_desc(limit));

@@ -28,8 +28,7 @@ fn converges(name: &str, mut scene: Scene, budget: DefragmentationBudget, latenc
     assert!(figures.after * 100 <= figures.live * 115, "{name}: {figures:?}");
     assert!(figures.peak <= figures.before, "{name}: {figures:?}");
     assert_eq!(scene.things.len(), survivors);
-    scene.check_contents();
-    scene.check_places([]);
+    scene.check_things();
     scene.end(run);
 }
 

@@ -67,14 +67,13 @@ fn a_heap_that_cannot_be_created_leaves_what_there_is() {
         let after = scene.allocator.reserved().get();
         assert!(after < before);
         assert_eq!(scene.allocator.stats().used.get(), live);
-        scene.check_contents();
+        scene.check_things();
         // With memory available again, a new run completes the work.
         faults.disarm();
         defragment(&mut scene);
         let after = scene.allocator.reserved().get();
         assert!(after * 100 <= live * 115, "{after} of {live}");
-        scene.check_contents();
-        scene.check_places([]);
+        scene.check_things();
         scene.end(());
     }
 }
@@ -87,8 +86,7 @@ fn each_heap_of_a_run_may_fail_once() {
         faults.fail_nth(n);
         defragment(&mut scene);
         let has_failed = faults.has_failed();
-        scene.check_contents();
-        scene.check_places([]);
+        scene.check_things();
         scene.end(());
         if !has_failed {
             assert!(n > 0, "a run without new heaps shows nothing");
@@ -109,13 +107,13 @@ fn resources_that_cannot_be_created_stay_where_they_are() {
         assert!(refused > 0);
         assert_eq!(moves, 0);
         assert_eq!(scene.things.values().map(|thing| thing.id()).collect::<Vec<_>>(), places);
-        scene.check_contents();
+        scene.check_things();
         faults.disarm();
         let live = scene.allocator.stats().used.get();
         defragment(&mut scene);
         let after = scene.allocator.reserved().get();
         assert!(after * 100 <= live * 115, "{after} of {live}");
-        scene.check_contents();
+        scene.check_things();
         scene.end(());
     }
 }
@@ -130,8 +128,7 @@ fn every_sixtieth_resource_may_fail() {
         assert!(faults.has_failed());
         assert_eq!(refused, 1);
         assert!(moves > n);
-        scene.check_contents();
-        scene.check_places([]);
+        scene.check_things();
         scene.end(());
     }
 }

@@ -29,8 +29,7 @@ fn defragment(scene: &mut Scene, pool: Option<&Pool>) {
     // Which heaps are emptied depends on where steps end, which with a limit of time is another place in each run.
     let budget = without_time_limit();
     scene.defragment(&mut run, budget, 1, 100_000);
-    scene.check_contents();
-    scene.check_places([]);
+    scene.check_things();
 }
 
 #[test]

@@ -38,8 +38,7 @@ fn moving(desc: ResourceAllocatorDesc) -> (Scene, Defragmentation, Vec<Move>) {
 
 fn finish(scene: &mut Scene, mut run: Defragmentation) {
     scene.defragment(&mut run, BUDGET, 0, 1000);
-    scene.check_contents();
-    scene.check_places([]);
+    scene.check_things();
 }
 
 fn finish_and_end(mut scene: Scene, run: Defragmentation) {
@@ -232,8 +231,7 @@ fn two_runs_at_once_share_the_work() {
         }
     }
     assert!(scene.allocator.reserved().get() * 2 < before);
-    scene.check_contents();
-    scene.check_places([]);
+    scene.check_things();
     scene.end(runs);
 }
 

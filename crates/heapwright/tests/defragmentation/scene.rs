@@ -209,8 +209,9 @@ impl<O: Opened> Scene<O> {
         figures
     }
 
-    /// Reads back every resource and checks its content.
-    pub(crate) fn check_contents(&mut self) {
+    /// Reads back every resource and checks its content, and that no two share a byte.
+    pub(crate) fn check_things(&mut self) {
+        self.check_places([]);
         for (&key, thing) in &self.things {
             self.gpu.expect(thing.resource(), key);
         }

@@ -59,11 +59,10 @@ fn what_others_do_meanwhile_harms_nobody() {
     });
     assert!(rounds.load(Ordering::Relaxed) > 100, "the others did nothing");
     drop(allocator);
-    scene.check_contents();
-    scene.check_places([]);
+    scene.check_things();
     let mut run = scene.run();
     let figures = scene.defragment(&mut run, without_time_limit(), 0, 1000);
     assert!(figures.after * 100 <= figures.live * 115, "{figures:?}");
-    scene.check_contents();
+    scene.check_things();
     scene.end(run);
 }

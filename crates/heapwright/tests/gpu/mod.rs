@@ -163,6 +163,13 @@ pub(crate) fn managed_by(
         .expect("a sound device and description")
 }
 
+/// Returns a simulated GPU with that budget of local memory.
+pub(crate) fn with_budget(local: ByteSize) -> Instance {
+    let gpu = open("discrete");
+    set_local_budget(&gpu, local);
+    gpu
+}
+
 /// Sets what the operating system lets the process use of local memory.
 pub(crate) fn set_local_budget(gpu: &Instance, budget: ByteSize) {
     gpu.set_budget(heapwright_runtime::SegmentGroup::Local, budget);

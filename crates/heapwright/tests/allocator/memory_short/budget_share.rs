@@ -22,8 +22,7 @@ fn fill(
 
 #[test]
 fn a_refusal_names_the_share_the_budget_and_what_is_held() {
-    let gpu = open("discrete");
-    set_local_budget(&gpu, mib(64));
+    let gpu = with_budget(mib(64));
     let allocator = allocator(&gpu, share(0.5));
     let (held, error) = fill(&allocator, &in_default());
     assert_eq!(held.len(), 8);
@@ -49,8 +48,7 @@ fn a_refusal_names_the_share_the_budget_and_what_is_held() {
 
 #[test]
 fn what_the_share_refuses_is_not_held_for_the_limit() {
-    let gpu = open("discrete");
-    set_local_budget(&gpu, mib(64));
+    let gpu = with_budget(mib(64));
     let limits = HeapLimits { default: Some(mib(48)), share_of_budget: Some(0.5), ..Default::default() };
     let flags = ResourceAllocatorFlags::NEVER_OVER_ALLOCATE;
     let allocator = allocator(&gpu, ResourceAllocatorDesc { flags, ..with_limits(limits) });
@@ -76,8 +74,7 @@ fn the_heap_types_of_a_segment_group_share_it() {
 
 #[test]
 fn each_of_nested_allocators_has_a_share() {
-    let gpu = open("discrete");
-    set_local_budget(&gpu, mib(64));
+    let gpu = with_budget(mib(64));
     let parent = allocator(&gpu, ResourceAllocatorDesc { empty_heap_policy: SegmentedPool, ..share(0.5) });
     let child = nested_in(&parent, share(0.25));
     let of_child = fill(&child, &in_default()).0;

@@ -45,8 +45,7 @@ fn within_budget_gives_back_what_exceeds_it_at_once() {
 #[test]
 fn empty_heaps_of_pools_and_nested_allocators_make_way_too() {
     for algorithm in [SuballocationAlgorithm::Default, Dedicated, Slab] {
-        let gpu = open("discrete");
-        set_local_budget(&gpu, mib(1000));
+        let gpu = with_budget(mib(1000));
         let allocator = usual(&gpu);
         let desc = with_algorithm(algorithm);
         let child = nested_in(&allocator, desc);
@@ -65,8 +64,7 @@ fn empty_heaps_of_pools_and_nested_allocators_make_way_too() {
 
 #[test]
 fn committed_resources_make_empty_heaps_go_as_well() {
-    let gpu = open("discrete");
-    set_local_budget(&gpu, mib(1000));
+    let gpu = with_budget(mib(1000));
     let allocator = usual(&gpu);
     drop((0..9).map(|_| local(&allocator, 100 * MIB)).collect::<Vec<_>>());
     let committed = place(HeapType::Default, COMMITTED);
@@ -77,8 +75,7 @@ fn committed_resources_make_empty_heaps_go_as_well() {
 
 #[test]
 fn new_heaps_are_no_larger_than_the_budget_left() {
-    let gpu = open("discrete");
-    set_local_budget(&gpu, mib(64));
+    let gpu = with_budget(mib(64));
     let allocator = usual(&gpu);
     let large = local(&allocator, 63 * MIB + 192 * KIB);
     let small: Vec<_> = (0..260).map(|_| local(&allocator, 3 * KIB)).collect();

@@ -130,8 +130,7 @@ fn no_more_empty_heaps_make_way_than_are_missing() {
 
 #[test]
 fn a_pool_that_has_all_its_heaps_loses_one_for_another_and_none_for_what_is_refused() {
-    let gpu = open("discrete");
-    set_local_budget(&gpu, mib(64));
+    let gpu = with_budget(mib(64));
     let desc = ResourceAllocatorDesc { release_size: mib(64), ..Default::default() };
     let allocator = allocator(&gpu, keeping_empty_heaps(desc));
     let pool = new_pool(&allocator, PoolDesc { max_heap_count: Some(3), ..Default::default() });
@@ -204,8 +203,7 @@ fn never_over_allocate_releases_no_empty_heap() {
 /// While the device creates the first heap, another one is requested.
 #[test]
 fn memory_that_is_being_created_counts_within_a_budget() {
-    let gpu = open("discrete");
-    set_local_budget(&gpu, mib(10));
+    let gpu = with_budget(mib(10));
     let allocator = with_flags(&gpu, ResourceAllocatorFlags::ALWAYS_IN_BUDGET);
     let nested = nested_in(&allocator, flagged(ResourceAllocatorFlags::ALWAYS_IN_BUDGET));
     let others = Some([allocator.clone(), nested]);
