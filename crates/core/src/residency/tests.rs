@@ -271,7 +271,12 @@ fn a_plan_waits_for_heaps_that_an_earlier_one_brings() {
         let request = PlanRequest { heaps: &heaps[..end], list_ends: &[end], ..Default::default() };
         assert_eq!(planner.plan(&request, &mut plan), Ok(PlanOutcome::Ready));
         assert_eq!(plan.arrives, FenceValue::new(arrives));
+        assert_eq!(planner.set_resident(heaps[end - 1], false), Err(PlanError::InUse));
         planner.paged_in(&plan, FenceValue::new(5));
+    }
+    for (completed, awaits_paging) in [(4, true), (5, false), (3, false)] {
+        planner.complete_paging(FenceValue::new(completed));
+        assert_eq!(planner.awaits_paging(), awaits_paging);
     }
 }
 

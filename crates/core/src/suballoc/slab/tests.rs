@@ -107,6 +107,18 @@ fn one_empty_slab_is_kept_while_others_exist() {
     assert_eq!(heap.tlsf.largest_free_range(), heap.tlsf.capacity());
 }
 
+#[test]
+fn empty_slabs_are_kept_up_to_a_quarter_of_the_others_and_the_larger_ones() {
+    let mut heap = slabs();
+    let [_others, large, small] = [(1000, 512), (4096, 32), (500, 32)]
+        .map(|(size, count)| (0..count).map(|_| allocate(&mut heap, size)).collect::<Vec<_>>());
+    for id in large.into_iter().chain(small) {
+        heap.free(id).unwrap();
+    }
+    let kept = heap.table.totals().empty_slab_bytes;
+    assert!((128 << 10..160 << 10).contains(&kept), "{kept}");
+}
+
 /// Violates one invariant at a time, to test that the audit detects it.
 mod audit_finds {
     use super::*;

@@ -143,5 +143,7 @@ mod tests {
         assert_eq!(found, kept);
         assert_eq!(heap.at_number(usize::MAX), None);
         assert!(heap.divide(kept[0].id, kept[0].range.size()).is_err(), "nothing would be left");
+        let heap: Tlsf = Tlsf::with_range_limit(ByteSize::new(1000), 4).unwrap();
+        assert!(heap.has_numbers_for(2) && !heap.has_numbers_for(3));
     }
 }
