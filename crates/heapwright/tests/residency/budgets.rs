@@ -232,6 +232,19 @@ fn a_prefetch_waits_for_nothing() {
     scene.finish(things);
 }
 
+/// Nor does a new heap that may exceed the budget, which no submission does then.
+#[test]
+fn a_new_heap_waits_for_nothing() {
+    let (scene, queue, mut things) = Scene::new(budget(2)).with_things(2);
+    let busy = scene.keep_busy(&queue, &things);
+    things.push(scene.thing(7, 1));
+    assert!(things.iter().all(Thing::is_resident));
+    let stats = scene.manager.stats();
+    assert_eq!((stats.cpu_stalls, stats.submissions_over_budget), (0, 0));
+    scene.finish_work(busy);
+    scene.finish(things);
+}
+
 /// One prefetch after another, each within the budget: the later ones do nothing until the heaps of the first have
 /// arrived.
 #[test]

@@ -39,15 +39,15 @@ fn create_resident_leaves_alone_what_is_known_to_be_evicted() {
 /// F.2, 15 (and 1e): the queue does not begin before paging has ended.
 #[test]
 fn a_queue_waits_for_paging() {
-    let (scene, queue, things) = Scene::failing(Call::EnqueueMakeResident, E_FAIL, budget(8)).with_things(2);
+    let (scene, queue, things) = Scene::failing(Call::EnqueueMakeResident, E_FAIL, budget(8)).with_things(3);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
-    let work = scene.work(&things);
+    let work = scene.work(&things[..2]);
     scene.faults.hold_paging();
     let value = scene.execute(&queue, &[&work]).expect("executed, and the CPU does not wait");
     let fence = scene.manager.queue_fence(&queue).expect("known");
-    // A submission to another queue that uses the same heaps waits as well.
-    let (other, again) = (scene.queue(), scene.work(&things));
-    let other_value = scene.execute(&other, &[&again]).expect("executed");
+    // A submission to another queue that uses the same heaps waits as well, also if its last list does not.
+    let (other, again, last) = (scene.queue(), scene.work(&things[..2]), scene.work(&things[2..]));
+    let other_value = scene.execute(&other, &[&again, &last]).expect("executed");
     std::thread::sleep(Duration::from_millis(20));
     scene.assert_alive();
     assert!(unsafe { fence.GetCompletedValue() } < value.get(), "the queue did not wait");

@@ -200,6 +200,18 @@ fn sizes_at_the_end_of_the_numbers() {
 }
 
 #[test]
+fn a_submission_that_is_refused_uses_nothing() {
+    let (scene, queue, mut things) = Scene::new(budget(8)).with_things(2);
+    let works = [scene.work(&things[..1]), scene.work(&things[1..])];
+    drop(things.pop());
+    let error = scene.execute(&queue, &[&works[0], &works[1]]).expect_err("a heap is gone");
+    assert!(error.is_invalid_argument(), "{error}");
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
+    drop(works);
+    scene.finish(things);
+}
+
+#[test]
 fn a_list_of_100_000_heaps() {
     let scene = Scene::new(budget(8));
     let queue = scene.queue();
