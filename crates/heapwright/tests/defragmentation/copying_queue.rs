@@ -1,6 +1,7 @@
 //! A queue that fills, copies and reads resources. A number (key) determines the content of each resource.
 
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::ptr::null_mut;
 use std::time::Instant;
 
@@ -37,6 +38,9 @@ struct Part {
     index: u32,
     is_buffer: bool,
 }
+
+/// A resource; or its copy in a staging buffer, with the offset there.
+type Whole<'a> = (&'a ID3D12Resource, Option<u64>);
 
 impl Part {
     fn all(device: &ID3D12Device, resource: &ID3D12Resource) -> (Vec<Self>, u64) {
@@ -76,17 +80,26 @@ impl Part {
         (parts, total)
     }
 
-    /// Returns the offset of a row in a staging buffer.
-    fn row(&self, staged_at: u64, row: u64) -> usize {
-        let offset = staged_at + self.layout.Offset + row * u64::from(self.layout.Footprint.RowPitch);
-        usize::try_from(offset).expect("staging is small")
+    /// Returns the bytes of a row in a staging buffer.
+    fn row(&self, staged_at: u64, row: u64) -> Range<usize> {
+        let start = staged_at + self.layout.Offset + row * u64::from(self.layout.Footprint.RowPitch);
+        let [start, end] = [start, start + self.row_size].map(|at| usize::try_from(at).expect("small"));
+        start..end
     }
 
-    fn location(&self, buffer: &ID3D12Resource, staged_at: u64) -> D3D12_TEXTURE_COPY_LOCATION {
+    /// Returns where the part of a texture is: in its subresource, or in a staging buffer.
+    fn location(&self, (resource, staged_at): Whole<'_>) -> D3D12_TEXTURE_COPY_LOCATION {
+        let Some(staged_at) = staged_at else {
+            return D3D12_TEXTURE_COPY_LOCATION {
+                pResource: borrow(resource),
+                Type: D3D12_TEXTURE_COPY_TYPE_SUBRESOURCE_INDEX,
+                Anonymous: D3D12_TEXTURE_COPY_LOCATION_0 { SubresourceIndex: self.index },
+            };
+        };
         let mut placed = self.layout;
         placed.Offset += staged_at;
         D3D12_TEXTURE_COPY_LOCATION {
-            pResource: borrow(buffer),
+            pResource: borrow(resource),
             Type: D3D12_TEXTURE_COPY_TYPE_PLACED_FOOTPRINT,
             Anonymous: D3D12_TEXTURE_COPY_LOCATION_0 { PlacedFootprint: placed },
         }
@@ -95,14 +108,6 @@ impl Part {
 
 fn borrow(resource: &ID3D12Resource) -> ManuallyDrop<Option<ID3D12Resource>> {
     ManuallyDrop::new(Some(unsafe { ID3D12Resource::from_raw(resource.as_raw()) }))
-}
-
-fn subresource(texture: &ID3D12Resource, index: u32) -> D3D12_TEXTURE_COPY_LOCATION {
-    D3D12_TEXTURE_COPY_LOCATION {
-        pResource: borrow(texture),
-        Type: D3D12_TEXTURE_COPY_TYPE_SUBRESOURCE_INDEX,
-        Anonymous: D3D12_TEXTURE_COPY_LOCATION_0 { SubresourceIndex: index },
-    }
 }
 
 /// Visits the bytes of one row of the content of `key`. No two rows are alike.
@@ -181,33 +186,28 @@ impl Gpu {
         let staged = mapped(&self.upload);
         for part in &parts {
             for row in 0..part.rows {
-                let start = part.row(at, row);
-                let row_size = usize::try_from(part.row_size).expect("small");
-                let bytes = &mut staged[start..start + row_size];
+                let bytes = &mut staged[part.row(at, row)];
                 for_each_word(key, part.index, row, bytes, |chunk, word| {
                     chunk.copy_from_slice(&word[..chunk.len()]);
                 });
             }
-            unsafe {
-                if part.is_buffer {
-                    self.list.CopyBufferRegion(resource, 0, &self.upload, at, part.row_size);
-                } else {
-                    let (to, from) = (subresource(resource, part.index), part.location(&self.upload, at));
-                    self.list.CopyTextureRegion(&to, 0, 0, 0, &from, None);
-                }
-            }
         }
+        self.copy_parts(&parts, (resource, None), (&self.upload, Some(at)));
     }
 
     /// Records a copy of a whole resource to another one of the same description.
     pub(crate) fn copy(&mut self, to: &ID3D12Resource, from: &ID3D12Resource) {
-        let (parts, _) = Part::all(&self.device, from);
-        for part in &parts {
+        self.copy_parts(&Part::all(&self.device, from).0, (to, None), (from, None));
+    }
+
+    fn copy_parts(&self, parts: &[Part], to: Whole<'_>, from: Whole<'_>) {
+        for part in parts {
             unsafe {
                 if part.is_buffer {
-                    self.list.CopyBufferRegion(to, 0, from, 0, part.row_size);
+                    let at = [to.1, from.1].map(Option::unwrap_or_default);
+                    self.list.CopyBufferRegion(to.0, at[0], from.0, at[1], part.row_size);
                 } else {
-                    let (to, from) = (subresource(to, part.index), subresource(from, part.index));
+                    let (to, from) = (part.location(to), part.location(from));
                     self.list.CopyTextureRegion(&to, 0, 0, 0, &from, None);
                 }
             }
@@ -223,16 +223,7 @@ impl Gpu {
         }
         let at = self.read;
         self.read = (at + size).next_multiple_of(PLACEMENT);
-        for part in &parts {
-            unsafe {
-                if part.is_buffer {
-                    self.list.CopyBufferRegion(&self.readback, at, resource, 0, part.row_size);
-                } else {
-                    let (to, from) = (part.location(&self.readback, at), subresource(resource, part.index));
-                    self.list.CopyTextureRegion(&to, 0, 0, 0, &from, None);
-                }
-            }
-        }
+        self.copy_parts(&parts, (&self.readback, Some(at)), (resource, None));
         self.expected.push((key, parts, at));
     }
 
@@ -244,10 +235,8 @@ impl Gpu {
         for (key, parts, at) in self.expected.drain(..) {
             for part in parts {
                 for row in 0..part.rows {
-                    let start = part.row(at, row);
-                    let row_size = usize::try_from(part.row_size).expect("small");
                     let mut is_equal = true;
-                    let bytes = &mut staged[start..start + row_size];
+                    let bytes = &mut staged[part.row(at, row)];
                     for_each_word(key, part.index, row, bytes, |chunk, word| {
                         is_equal &= *chunk == word[..chunk.len()];
                     });

@@ -54,6 +54,18 @@ fn defragment(scene: &mut Scene) -> (u64, u64) {
     (refused, run.progress().moves)
 }
 
+/// With calls that succeed again, a new run completes the work.
+fn complete(mut scene: Scene, faults: &Faults) {
+    scene.check_things();
+    faults.disarm();
+    let live = scene.allocator.stats().used.get();
+    defragment(&mut scene);
+    let after = scene.allocator.reserved().get();
+    assert!(after * 100 <= live * 115, "{after} of {live}");
+    scene.check_things();
+    scene.end(());
+}
+
 #[test]
 fn a_heap_that_cannot_be_created_leaves_what_there_is() {
     for hresult in [E_OUTOFMEMORY, E_FAIL] {
@@ -67,14 +79,7 @@ fn a_heap_that_cannot_be_created_leaves_what_there_is() {
         let after = scene.allocator.reserved().get();
         assert!(after < before);
         assert_eq!(scene.allocator.stats().used.get(), live);
-        scene.check_things();
-        // With memory available again, a new run completes the work.
-        faults.disarm();
-        defragment(&mut scene);
-        let after = scene.allocator.reserved().get();
-        assert!(after * 100 <= live * 115, "{after} of {live}");
-        scene.check_things();
-        scene.end(());
+        complete(scene, &faults);
     }
 }
 
@@ -107,14 +112,7 @@ fn resources_that_cannot_be_created_stay_where_they_are() {
         assert!(refused > 0);
         assert_eq!(moves, 0);
         assert_eq!(scene.things.values().map(|thing| thing.id()).collect::<Vec<_>>(), places);
-        scene.check_things();
-        faults.disarm();
-        let live = scene.allocator.stats().used.get();
-        defragment(&mut scene);
-        let after = scene.allocator.reserved().get();
-        assert!(after * 100 <= live * 115, "{after} of {live}");
-        scene.check_things();
-        scene.end(());
+        complete(scene, &faults);
     }
 }
 

@@ -76,11 +76,8 @@ fn ways(object: &ID3D12Pageable) -> Vec<Way> {
 fn each_way<'a>(
     object: &ID3D12Pageable,
     managers: [&'a ResidencyManager; 2],
-) -> impl Iterator<Item = (Way, Way, &'a ResidencyManager)> {
-    let (ways, again) = (ways(object), ways(object));
-    let pairs =
-        ways.into_iter().flat_map(move |first| again.clone().into_iter().map(move |again| (first, again)));
-    pairs.flat_map(move |(first, again)| managers.map(|manager| (first, again, manager)))
+) -> impl Iterator<Item = ((Way, Way), &'a ResidencyManager)> {
+    pairs(pairs(ways(object), ways(object)), managers)
 }
 
 /// An object of each kind, of at most 1 MiB of local memory.
@@ -116,7 +113,7 @@ fn an_object_may_be_adopted_again() {
     let scene = Scene::new(budget(8));
     let other = scene.another_manager();
     for object in objects(&scene) {
-        for (first, again, manager) in each_way(&object, [&scene.manager, &other]) {
+        for ((first, again), manager) in each_way(&object, [&scene.manager, &other]) {
             let managed = first(&scene, &scene.manager, &object).expect("nobody manages it");
             use_once(&scene, &scene.manager, &*managed);
             scene.manager.evict_at_least(LOCAL, mib(8));
@@ -146,7 +143,7 @@ fn what_was_created_evicted_may_be_adopted_again() {
         scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, flags).expect("it takes no memory").into();
     let resource = committed_with_flags(&scene.instance.device, D3D12_HEAP_TYPE_DEFAULT, flags, MIB).into();
     for object in [heap, resource] {
-        for (first, again, manager) in each_way(&object, [&scene.manager, &other]) {
+        for ((first, again), manager) in each_way(&object, [&scene.manager, &other]) {
             let managed = first(&scene, &scene.manager, &object).expect("nobody manages it");
             assert_eq!(status(&*managed), ResidencyHeapStatus::Evicted);
             use_once(&scene, &scene.manager, &*managed);

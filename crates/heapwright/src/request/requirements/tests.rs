@@ -19,13 +19,10 @@ const MIB_4: u64 = 4 << 20;
 /// Opens a device of the first SDK with alignment floors, or of the last one without.
 fn open(profile: &str, has_floors: bool) -> (Instance, DeviceCaps) {
     let profile = HostProfile::find(profile).expect("the profile exists");
-    let (sdk, alignment_beside_tight) = if has_floors {
-        (SdkVersion::new(619, 4), AlignmentWithTight::Floor)
-    } else {
-        (SdkVersion::new(619, 3), AlignmentWithTight::Invalid)
-    };
-    let gpu = Instance::open_with(profile, DeviceOptions { sdk, ..DeviceOptions::default() })
-        .expect("the instance opens");
+    let (minor, alignment_beside_tight) =
+        if has_floors { (4, AlignmentWithTight::Floor) } else { (3, AlignmentWithTight::Invalid) };
+    let options = DeviceOptions { sdk: SdkVersion::new(619, minor), ..DeviceOptions::default() };
+    let gpu = Instance::open_with(profile, options).expect("the instance opens");
     let caps = DeviceCaps::query(&gpu.device).expect("the device is valid");
     (gpu, DeviceCaps { alignment_beside_tight, ..caps })
 }
@@ -241,32 +238,32 @@ fn textures_need_one_or_two_queries() {
     let (old, new) = (caps("old-ddi"), caps("discrete"));
     let answers = [None, Some((KIB_64, KIB_64))];
     let large_answer = [Some((KIB_64, KIB_64)), Some((KIB_64, KIB_64))];
-    let (placed, small) = (Creation::Placed, texture(64, 64));
+    let small = texture(64, 64);
+    let asking = |desc, caps, answers: &[_]| {
+        let (result, asked) = with_answers(&requested(desc), Creation::Placed, caps, answers);
+        (result.expect("valid description"), asked)
+    };
     // Tight alignment: one query.
-    let (result, asked) = with_answers(&requested(small), placed, &new, &[Some((16_384, KIB_4))]);
-    assert_eq!((asked.len(), result.expect("valid description").alignment.get()), (1, KIB_4));
+    let (found, asked) = asking(small, &new, &[Some((16_384, KIB_4))]);
+    assert_eq!((asked.len(), found.alignment.get()), (1, KIB_4));
     // Small: one query, with the small alignment.
-    let (result, asked) = with_answers(&requested(small), placed, &old, &[Some((16_384, KIB_4))]);
-    assert_eq!((asked.len(), asked[0].Alignment), (1, KIB_4));
-    assert_eq!(result.expect("valid description").desc, asked[0]);
+    let (found, asked) = asking(small, &old, &[Some((16_384, KIB_4))]);
+    assert_eq!((asked.len(), asked[0].Alignment, found.desc), (1, KIB_4, asked[0]));
     // A reported alignment below the requested one is not used: the description contains 4 KiB.
-    let (result, _) = with_answers(&requested(small), placed, &old, &[Some((16_384, 256))]);
-    assert_eq!(result.expect("valid description").alignment.get(), KIB_4);
+    assert_eq!(asking(small, &old, &[Some((16_384, 256))]).0.alignment.get(), KIB_4);
     // An unknown format that may be small but is not: two queries, however the device refuses.
     for answers in [&answers, &large_answer] {
         let unknown = D3D12_RESOURCE_DESC { Format: DXGI_FORMAT_NV12, ..texture(200, 200) };
-        let (result, asked) = with_answers(&requested(unknown), placed, &old, answers);
-        assert_eq!((asked.len(), asked[1].Alignment), (2, 0));
-        assert_eq!(result.expect("valid description").desc, asked[1]);
+        let (found, asked) = asking(unknown, &old, answers);
+        assert_eq!((asked.len(), asked[1].Alignment, found.desc), (2, 0, asked[1]));
     }
     // Certainly not small: one query.
     let target = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_RENDER_TARGET, ..small };
     let explicit = D3D12_RESOURCE_DESC { Alignment: KIB_64, ..small };
     let crossing = D3D12_RESOURCE_DESC { Flags: D3D12_RESOURCE_FLAG_ALLOW_CROSS_ADAPTER, ..small };
     for desc in [texture(2048, 2048), texture(200, 200), target, explicit, crossing] {
-        let (result, asked) = with_answers(&requested(desc), placed, &old, &[Some((KIB_64, KIB_64))]);
-        assert_eq!((asked.len(), asked[0].Alignment), (1, 0));
-        assert_eq!(result.expect("valid description").alignment.get(), KIB_64);
+        let (found, asked) = asking(desc, &old, &[Some((KIB_64, KIB_64))]);
+        assert_eq!((asked.len(), asked[0].Alignment, found.alignment.get()), (1, 0, KIB_64));
     }
 }
 

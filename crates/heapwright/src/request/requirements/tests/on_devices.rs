@@ -273,10 +273,7 @@ fn check(gpu: &Gpu, case: &Case, query: &RequirementsQuery, tight: bool, creatio
         gpu.name
     );
 
-    let most = match desc.SampleDesc.Count {
-        1 => KIB_64,
-        _ => MIB_4,
-    };
+    let most = if desc.SampleDesc.Count == 1 { KIB_64 } else { MIB_4 };
     let alignment_is_sound =
         desc.Alignment == 0 || desc.Alignment.is_power_of_two() && desc.Alignment <= most;
     let asks_for_tight = desc.Flags & TIGHT != 0;
@@ -374,8 +371,8 @@ fn every_device_accepts_the_decided_description() {
 }
 
 fn placed(gpu: &Gpu, desc: D3D12_RESOURCE_DESC, uses: BufferUses) -> (u64, u64) {
-    let found = gpu.queries[0].requirements(&ResourceDesc::new(&desc), uses, Creation::Placed);
-    let found = found.expect("valid description");
+    let wanted = ResourceDesc::new(&desc);
+    let found = gpu.queries[0].requirements(&wanted, uses, Creation::Placed).expect("valid description");
     (found.size.get(), found.alignment.get())
 }
 
@@ -469,12 +466,13 @@ fn known_formats_are_queried_only_if_the_texture_is_small() {
 fn the_description_of_a_resource_can_be_reused() {
     for gpu in Gpu::all() {
         for query in &gpu.queries {
+            let found = |desc| {
+                let (resource, uses) = requested(desc);
+                query.requirements(&resource, uses, Creation::Placed).expect("valid description")
+            };
             for desc in [buffer(1000), texture(64, 64), texture(512, 512), multisampled(64, 64)] {
-                let first =
-                    query.requirements(&ResourceDesc::new(&desc), BufferUses::empty(), Creation::Placed).expect("valid description");
-                let filled = D3D12_RESOURCE_DESC { Alignment: first.alignment.get(), ..first.desc };
-                let again =
-                    query.requirements(&ResourceDesc::new(&filled), BufferUses::empty(), Creation::Placed).expect("valid description");
+                let first = found(desc);
+                let again = found(D3D12_RESOURCE_DESC { Alignment: first.alignment.get(), ..first.desc });
                 assert_eq!((again.size, again.alignment), (first.size, first.alignment), "{}", gpu.name);
             }
         }
