@@ -410,6 +410,21 @@ fn a_pool_never_falls_back_to_committed() {
 }
 
 #[test]
+fn a_full_pool_has_committed_resources_as_well() {
+    let allocator = allocator(&any_device(), keeping_empty_heaps(Default::default()));
+    let pool = new_pool(&allocator, PoolDesc { max_heap_count: Some(1), ..pool_of(mib(1)) });
+    let mut full = Some(buffer(&allocator, &in_pool(&pool), MIB));
+    for flags in [COMMITTED, PREFER_COMMITTED] {
+        let place = ResourceAllocationDesc { flags, ..in_pool(&pool) };
+        allocator.probe(&place, buffer_of(MIB)).expect("it takes none of the pool's heaps");
+        assert_eq!(placement(&buffer(&allocator, &place, MIB)), Placement::Committed);
+        // An empty heap does not make way for it, either.
+        drop(full.take());
+        assert_eq!(pool.totals().heap_count, 1);
+    }
+}
+
+#[test]
 fn committed_resources_are_like_the_pools_heaps_and_not_counted_with_them() {
     for (profile, resources) in [("discrete", ResourceKind::Any), ("heap-tier-1", ResourceKind::Textures)] {
         let (gpu, allocator) = with_allocator(open(profile));
