@@ -115,16 +115,17 @@ fn a_resource_that_is_imported_twice_is_one_heap() {
     let scene = Scene::of_mib(4);
     let committed = scene.try_alone(1, COMMITTED).expect("there is room");
     let resource = committed.resource().clone();
-    let import = |flags| {
+    let import = |allocator: &ResourceAllocator, flags| {
         let desc = ResourceAllocationDesc { flags, ..Default::default() };
-        unsafe { scene.allocator.import(&desc, &resource) }.expect("it is committed")
+        unsafe { allocator.import(&desc, &resource) }.expect("it is committed")
     };
-    let (first, second) = (import(NONE), import(NONE));
+    let nested = nested_in(&scene.allocator, Default::default());
+    let (first, second) = (import(&scene.allocator, NONE), import(&nested, NONE));
     let memory = committed.memory().expect("managed");
     for other in [&first, &second] {
         assert!(std::ptr::eq(other.memory().expect("managed"), memory));
     }
-    assert!(import(NEVER_RESIDENT).memory().is_none());
+    assert!(import(&scene.allocator, NEVER_RESIDENT).memory().is_none());
     assert_eq!(scene.manager.stats().local.resident_count, 1);
     drop((committed, first));
     assert_eq!(scene.manager.stats().local.resident_count, 1);
