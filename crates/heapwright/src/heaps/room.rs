@@ -18,7 +18,7 @@ use heapwright_core::ByteSize;
 use super::heap_kinds::{HeapKinds, release_from};
 use super::typed_heaps::TypedHeaps;
 use crate::error::{Limit, Obstacle, Refusal, Row};
-use crate::source::{Account, Charged, Heap, NewMemory};
+use crate::source::{Account, Heap, NewMemory};
 
 /// Room that is being made for new memory beside `heaps`.
 struct Room<'a> {
@@ -92,7 +92,7 @@ impl Room<'_> {
     /// Takes what must leave. If that does not suffice, returns what is left, and the bytes that it lacks.
     fn take_needed(&mut self) -> Result<(), (Obstacle, ByteSize)> {
         let source = &self.kinds.source;
-        while let Err(full) = check_heap_count(self.heaps, self.new) {
+        while let Err(full) = self.heaps.check_heap_count(self.new) {
             if !self.take_all(ByteSize::new(1), full) {
                 return Err((full, ByteSize::new(1)));
             }
@@ -128,11 +128,6 @@ impl Room<'_> {
     }
 }
 
-/// Checks whether a pool may have one more heap, if the new memory is one.
-fn check_heap_count(heaps: &TypedHeaps, new: &NewMemory) -> Result<(), Obstacle> {
-    if new.what == Charged::Heap { heaps.check_heap_count() } else { Ok(()) }
-}
-
 /// The heaps that are released when the device has no memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nearness {
@@ -157,7 +152,7 @@ impl HeapKinds {
     /// Releases the empty heaps that stand in the way of new memory beside `heaps`, and returns their bytes. If that
     /// does not suffice, nothing is released. With `NEVER_OVER_ALLOCATE` nothing is released, and nothing refused.
     fn make_room(&self, heaps: &TypedHeaps, new: &NewMemory) -> Result<ByteSize, Refusal> {
-        let is_within = check_heap_count(heaps, new).is_ok() && self.source.room(new) >= new.size;
+        let is_within = heaps.check_heap_count(new).is_ok() && self.source.room(new) >= new.size;
         if self.source.never_over_allocates() || is_within {
             return Ok(ByteSize::ZERO);
         }

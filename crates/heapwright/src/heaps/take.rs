@@ -215,7 +215,7 @@ impl HeapKinds {
         let size = if is_permitted { wanted } else { least };
         let may_create = || {
             let new = heaps.new_memory(size, flags);
-            heaps.check_heap_count().map_err(|obstacle| new.refused(obstacle))?;
+            heaps.check_heap_count(&new).map_err(|obstacle| new.refused(obstacle))?;
             self.source.check(&new).map_err(|row| new.refused(row))
         };
         match never.map_or_else(may_create, Err) {

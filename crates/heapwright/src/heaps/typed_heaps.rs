@@ -92,9 +92,10 @@ impl TypedHeaps {
         (sizes.len() as u64, bytes)
     }
 
-    /// Checks whether a pool may have one more heap.
-    pub(super) fn check_heap_count(&self) -> Result<(), Obstacle> {
-        self.pool_heaps.as_ref().map_or(Ok(()), |pool| pool.check())
+    /// Checks whether a pool may have one more heap, if the new memory is one.
+    pub(super) fn check_heap_count(&self, new: &NewMemory) -> Result<(), Obstacle> {
+        let pool = self.pool_heaps.as_ref().filter(|_| new.what == Charged::Heap);
+        pool.map_or(Ok(()), |pool| pool.check())
     }
 
     /// Returns a new heap of `size` bytes.
