@@ -74,14 +74,20 @@ pub fn table(folder: &Path) -> Result<String, Box<dyn Error>> {
             f64::exp(sum / count)
         };
         let beside = |run: &Run, other: f64| (run.next_use + LITTLE) / (other + LITTLE);
-        let largest = runs.iter().map(|run| beside(run, run.lru)).fold(0.0, f64::max);
+        let beside_lru: Vec<_> = runs.iter().map(|run| beside(run, run.lru)).collect();
+        let gibibytes = |bytes: fn(&Run) -> f64| runs.iter().map(bytes).sum::<f64>() / f64::from(1 << 30);
         text.push_str(&format!(
-            "| {} {of} | {:.2} | {:.2} | {:.2} | {:.2} | {largest:.2} |\n",
+            "| {} {of} | {:.2} | {:.2} | {:.2} | {:.0} / {:.0} / {:.0} | {:.2} | {:.2} | {} |\n",
             runs.len(),
             mean(&|run| run.next_use / run.bound),
             mean(&|run| run.lru / run.bound),
             mean(&|run| run.d3dx12 / run.bound),
+            gibibytes(|run| run.next_use),
+            gibibytes(|run| run.lru),
+            gibibytes(|run| run.d3dx12),
             mean(&|run| beside(run, run.next_use.min(run.lru))),
+            beside_lru.iter().copied().fold(0.0, f64::max),
+            beside_lru.iter().filter(|&&ratio| ratio > 1.10).count(),
         ));
     }
     Ok(text)
