@@ -174,6 +174,39 @@ fn coherence_of_parts_is_known_of_intel_alone() {
     }
 }
 
+/// Near a limit, where no other memory is left.
+#[test]
+fn parts_use_slots_of_other_sizes_and_the_smallest_buffers_near_a_limit() {
+    let near = |limit| {
+        let limits = HeapLimits { upload: Some(limit), ..Default::default() };
+        allocator(&open("discrete"), with_limits(limits))
+    };
+    let upload = place(HeapType::Upload, WITHIN);
+    let allocator = near(kib(64));
+    let mut parts = as_many_as_fit(&allocator, &upload, 1000);
+    keep_every(2, &mut parts);
+    parts.extend((0..32).map(|_| buffer(&allocator, &upload, 500)));
+    assert_eq!(parts.len(), 64, "of 1 KiB each");
+    let allocator = near(kib(1984));
+    let parts = as_many_as_fit(&allocator, &upload, 60_000);
+    let widths: Vec<_> = parts.iter().map(|part| desc_of(part).Width).collect();
+    assert!(parts.iter().all(|part| placement(part) == Placement::WithinResource), "{widths:?}");
+    assert!(widths.contains(&(128 * KIB)) && widths.last() == Some(&(64 * KIB)), "{widths:?}");
+}
+
+/// Those that do not fit into a heap that resources share have one of their own.
+#[test]
+fn the_buffers_of_many_parts_are_large_with_every_algorithm() {
+    for algorithm in ALGORITHMS {
+        let (gpu, allocator) = on(any_device(), with_algorithm(algorithm));
+        let parts: Vec<_> =
+            (0..40).map(|_| buffer(&allocator, &place(HeapType::Upload, WITHIN), 60_000)).collect();
+        let most = parts.iter().map(|part| desc_of(part).Width).max();
+        assert!(most >= Some(128 * KIB), "{algorithm:?}: {most:?} bytes");
+        assert_returned(parts, &allocator, &gpu);
+    }
+}
+
 /// An allocator that commits all resources commits the buffers that others are within, too.
 #[test]
 fn parts_of_an_allocator_that_commits_are_in_committed_buffers() {
