@@ -1,7 +1,7 @@
 //! The allocator accounts a committed resource with the memory that the device charges for it, on every
 //! simulated GPU and for every kind of resource.
 
-use crate::faulty_device::{Call, Faults, inject_first};
+use crate::faulty_device::{Call, Faults, faulty_first, inject_first};
 use crate::gpu::*;
 
 /// Returns a description of each kind of resource, small and large.
@@ -143,6 +143,17 @@ fn what_is_only_preferred_is_placed_where_it_cannot_be() {
         assert!(allocator.create(&place(HeapType::Default, COMMITTED), texture(16, 16)).is_err());
         assert_returns_everything(&allocator, &gpu);
     }
+}
+
+#[test]
+fn what_the_device_said_of_a_preferred_one_is_the_error_where_nothing_else_has_memory() {
+    let (gpu, faults) = faulty_first(Some(Call::CreateCommittedResource), E_NOTIMPL);
+    let allocator = allocator(&gpu, Default::default());
+    let pool = new_pool(&allocator, PoolDesc { max_heap_count: Some(1), ..pool_of(mib(1)) });
+    let _full = buffer(&allocator, &in_pool(&pool), MIB);
+    faults.fail_all();
+    let prefer = ResourceAllocationDesc { flags: PREFER_COMMITTED, ..in_pool(&pool) };
+    fails(try_buffer(&allocator, &prefer, MIB), "CreateCommittedResource failed with E_NOTIMPL");
 }
 
 /// The result of `GetResourceAllocationInfo` for a tightly aligned buffer applies to placed resources; a
