@@ -333,6 +333,20 @@ fn the_policy_reaches_pools_and_parts_of_buffers() {
     }
 }
 
+/// Other resources need the memory of unused backing buffers, which is not empty.
+#[test]
+fn unused_backing_buffers_leave_heaps_that_are_kept_for_ever() {
+    for policy in [FewestHitches, SegmentedPool] {
+        let allocator = with_policy(&open("discrete"), policy);
+        drop(part(&allocator, 1000));
+        let held = allocator.reserved();
+        let buffers = || allocator.report().heaps.iter().map(|heap| heap.allocations.len()).sum::<usize>();
+        assert_eq!(buffers(), 1, "{policy:?}");
+        (0..300).for_each(|_| allocator.end_frame());
+        assert_eq!((buffers(), allocator.reserved()), (0, held), "{policy:?}");
+    }
+}
+
 /// The heaps of every algorithm, of the allocator and of a pool, and those of resources that have one of their own.
 #[test]
 fn the_policy_reaches_every_algorithm() {
