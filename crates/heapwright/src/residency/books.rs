@@ -198,7 +198,6 @@ impl Books {
 
     fn before_query(&self, paged: FenceValue) -> BeforeQuery {
         let mut state = self.lock();
-        state.planner.complete_paging(paged);
         let paging_in = state.paging_in(paged);
         BeforeQuery { pending: state.pending, ever_pending: state.ever_pending, paging_in }
     }

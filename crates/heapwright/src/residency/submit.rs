@@ -93,7 +93,7 @@ fn touch_resident(
         planner.complete(queue.slot, completed);
     }
     if planner.awaits_paging() {
-        planner.complete_paging(pager.paging_completed());
+        planner.complete_paging(pager.paged()?);
     }
     // If no heap is evicted at all, one pass suffices and no copy is needed.
     let has_missing = planner.has_missing();

@@ -181,6 +181,17 @@ impl Pager {
         completed(&self.paging_fence)
     }
 
+    /// As [`paging_completed`](Self::paging_completed).
+    ///
+    /// # Errors
+    ///
+    /// The device is removed: its fences have reached every value, and what the books consider resident may not be.
+    #[inline]
+    pub(super) fn paged(&self) -> Result<FenceValue, Error> {
+        let paged = self.paging_completed();
+        if paged == FenceValue::DEVICE_REMOVED { Err(self.device.removed()) } else { Ok(paged) }
+    }
+
     /// Returns how often a thread waited for the GPU.
     pub(super) fn cpu_stalls(&self) -> u64 {
         self.cpu_stalls.load(Ordering::Relaxed)
@@ -267,16 +278,13 @@ impl Pager {
     ///
     /// # Errors
     ///
-    /// The device is removed: heaps that the books consider resident may not be, so nothing more is evicted.
+    /// The device is removed, so nothing more is evicted.
     fn poll(&self, current: &mut CurrentPlan) -> Result<(), Error> {
         // Until the values are in the books, no slot must become another queue's, whose fence begins anew.
         let queues = self.queues.read();
         current.completed.clear();
         current.completed.extend(queues.iter().map(|queue| (queue.slot, queue.completed())));
-        let paging = self.paging_completed();
-        if paging == FenceValue::DEVICE_REMOVED {
-            return Err(self.device.removed());
-        }
+        let paging = self.paged()?;
         let mut state = self.books.lock();
         state.planner.complete_paging(paging);
         for &(slot, value) in &current.completed {
@@ -291,11 +299,7 @@ impl Pager {
             return Ok(());
         }
         self.events.wait(&[(self.paging_fence.clone(), value)], None)?;
-        // The fence of a removed device has reached every value.
-        if self.paging_completed() == FenceValue::DEVICE_REMOVED {
-            return Err(self.device.removed());
-        }
-        Ok(())
+        self.paged().map(drop)
     }
 
     /// Counts a lock on a heap, and waits until it is resident.
@@ -309,11 +313,7 @@ impl Pager {
     }
 
     fn lock_heap_by(&self, id: ManagedHeapId, request: PlanRequest<'_>) -> Result<(), Error> {
-        let outcome = {
-            let mut state = self.books.lock();
-            state.planner.complete_paging(self.paging_completed());
-            state.planner.lock(id).map_err(heap_error)?
-        };
+        let outcome = self.books.lock().planner.lock(id).map_err(heap_error)?;
         let resident = if outcome.is_missing { self.page_now(request) } else { Ok(outcome.arrives) };
         resident.and_then(|arrives| self.wait_until_paged(arrives)).inspect_err(|_| {
             // Undo the count. The heap may have been removed.
