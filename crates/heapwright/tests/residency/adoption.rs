@@ -357,3 +357,20 @@ fn a_placed_resource_stays_and_hinders_nobody() {
         assert_eq!((stats.current_heap_count, stats.refused_evictions), (0, refused));
     }
 }
+
+#[test]
+fn what_needs_the_memory_of_a_placed_resource_gets_that_of_others() {
+    let scene = Scene::new(budget(3));
+    let heap = scene.raw_heap(D3D12_HEAP_TYPE_DEFAULT, 1, D3D12_HEAP_FLAG_NONE).expect("there is room");
+    let resource = placed(&scene.instance.device, &heap, D3D12_HEAP_TYPE_DEFAULT, MIB).into();
+    let managed = scene.manager.manage(&Default::default(), &resource).expect("it cannot be recognized");
+    let (queue, mut things) = (scene.queue(), scene.things(2));
+    things.push(scene.evicted(2, 1));
+    scene.run(&queue, &[&scene.work(&things[..2])]);
+    scene.run(&queue, &[&scene.write(&things[2]), &scene.work(&things[2..])]);
+    let stats = scene.manager.stats();
+    assert_eq!((stats.refused_evictions, stats.submissions_over_budget), (1, 0));
+    assert_eq!(stats.local.bytes_paged_in, mib(1));
+    scene.manager.audit().expect("sound");
+    drop(managed);
+}

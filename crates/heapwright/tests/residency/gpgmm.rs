@@ -117,7 +117,7 @@ fn a_failure_to_make_resident_is_an_error() {
 }
 
 /// F.2, 17: when the device has no memory although the budget has room, `evict_size` bytes of other heaps
-/// are evicted, and the call is repeated.
+/// in the same memory are evicted, and the call is repeated.
 #[test]
 fn evict_size_is_evicted_when_the_device_has_no_memory() {
     let desc = ResidencyManagerDesc { evict_size: mib(2), ..budget(100) };
@@ -125,6 +125,7 @@ fn evict_size_is_evicted_when_the_device_has_no_memory() {
         Scene::failing(Call::EnqueueMakeResident, E_OUTOFMEMORY, desc).with_things(6);
     assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
     let missing = things.remove(things.iter().position(|thing| !thing.is_resident()).expect("one"));
+    things.push(scene.non_local(10, 1));
     let before = scene.manager.stats();
     scene.faults.fail_nth(0);
     let work = scene.work([&missing]);
@@ -133,6 +134,7 @@ fn evict_size_is_evicted_when_the_device_has_no_memory() {
     let stats = scene.manager.stats();
     assert_eq!(stats.local.bytes_paged_out.saturating_sub(before.local.bytes_paged_out), mib(2));
     assert_eq!(stats.local.bytes_paged_in.saturating_sub(before.local.bytes_paged_in), mib(1));
+    assert_eq!(stats.non_local.bytes_paged_out, ByteSize::ZERO);
     things.push(missing);
     scene.check_books(&things);
 
@@ -145,6 +147,21 @@ fn evict_size_is_evicted_when_the_device_has_no_memory() {
     scene.faults.disarm();
     scene.run(&queue, &[&work]);
     scene.end(things);
+}
+
+/// Such a failure says that the budget is out of date. What exceeds the present one is evicted as well.
+#[test]
+fn the_operating_system_is_asked_when_the_device_has_no_memory() {
+    let desc = ResidencyManagerDesc { evict_size: mib(1), refresh_interval: 1000, ..Default::default() };
+    let (scene, queue, things) =
+        Scene::failing(Call::EnqueueMakeResident, E_OUTOFMEMORY, desc).with_things(8);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(1)), mib(1));
+    let missing = scene.work(things.iter().filter(|thing| !thing.is_resident()));
+    scene.set_budget(4);
+    scene.faults.fail_nth(0);
+    scene.run(&queue, &[&missing]);
+    assert!(scene.faults.has_failed() && scene.used() <= mib(4), "{}", scene.used());
+    scene.finish(things);
 }
 
 /// F.2, 18: the budget reserved for a heap stays reserved until the heap is created, and cannot be taken
@@ -215,6 +232,19 @@ fn a_refusal_asks_the_operating_system_first() {
     refused(scene.try_thing(1, 2, D3D12_HEAP_TYPE_DEFAULT, &in_budget), Error::is_over_budget);
     drop(unmanaged);
     let things = vec![scene.try_thing(1, 2, D3D12_HEAP_TYPE_DEFAULT, &in_budget).expect("it is gone")];
+    scene.finish(things);
+}
+
+/// Nor does a submission exceed the budget on an outdated query.
+#[test]
+fn a_submission_asks_the_operating_system_before_it_exceeds_the_budget() {
+    let (scene, queue, things) = Scene::new(budget(4)).with_things(2);
+    let unmanaged = scene.unmanaged(3);
+    scene.manager.trim();
+    assert_eq!(scene.manager.stats().local.resident, mib(1));
+    drop(unmanaged);
+    scene.run(&queue, &[&scene.work(&things)]);
+    assert_eq!(scene.manager.stats().submissions_over_budget, 0);
     scene.finish(things);
 }
 
@@ -293,10 +323,11 @@ fn usage_does_not_wrap_below_a_reservation() {
 #[test]
 fn what_is_said_to_be_evicted_is_paged_in() {
     let (scene, queue, things) = Scene::new(budget(8)).with_things(2);
+    scene.run(&queue, &[&scene.work(&things)]);
     let object = [Some(things[0].heap.pageable().clone())];
     assert_eq!(unsafe { scene.device.Evict(&object) }, S_OK);
     let set = |status| scene.manager.set_residency_status(&things[0].heap, status);
-    set(ResidencyHeapStatus::Evicted).expect("nothing uses it");
+    set(ResidencyHeapStatus::Evicted).expect("the GPU has finished with it");
     assert!(!things[0].is_resident());
     scene.check_books(&things);
     // The reverse: a heap that the application has made resident.

@@ -105,6 +105,18 @@ fn the_operating_system_is_asked_once_for_each_interval() {
     scene.end(things);
 }
 
+/// While nothing changes, only the memory is asked about in which there are heaps.
+#[test]
+fn the_operating_system_is_not_asked_about_memory_without_heaps() {
+    let (scene, queue, things) = Scene::failing(Call::QueryVideoMemoryInfo, E_FAIL, budget(8)).with_things(2);
+    let work = scene.work(&things);
+    (0..4).for_each(|_| scene.run(&queue, &[&work]));
+    let before = scene.faults.calls();
+    (0..20).for_each(|_| scene.run(&queue, &[&work]));
+    assert_eq!(scene.faults.calls() - before, 20, "one group each");
+    scene.end(things);
+}
+
 /// 4c, 5: a queue that waits for memory does not block other queues.
 #[test]
 fn a_queue_that_waits_for_memory_holds_nobody_up() {

@@ -130,22 +130,31 @@ fn what_is_not_known_becomes_known() {
 /// Memory that was counted as that of others is not counted twice once its heap is known.
 #[test]
 fn what_becomes_known_is_not_counted_twice() {
-    let scene = Scene::simulated(budget(6));
-    let queue = scene.queue();
-    let others = scene.unmanaged(3);
-    let none = ResidencyHeapFlags::empty();
-    let queries = scene.manager.manage(&local(mib(3), none), &query_heap(&scene.device)).expect("sound");
-    // As on a GPU that counts query heaps: 3 MiB are used, and the query heap has them.
-    scene.manager.trim();
-    let work = scene.work(&[]);
-    work.list.add(&queries).expect("closed");
-    (0..4).for_each(|_| scene.run(&queue, &[&work]));
-    let in_budget = ResidencyHeapDesc { flags: ResidencyHeapFlags::CREATE_IN_BUDGET, ..Default::default() };
-    let thing = scene.try_thing(1, 3, D3D12_HEAP_TYPE_DEFAULT, &in_budget).expect("3 and 3 of 6");
-    assert_eq!(queries.info().status, ResidencyHeapStatus::Resident, "nothing had to go");
-    scene.manager.audit().expect("sound");
-    drop((others, queries));
-    scene.end(vec![thing]);
+    for is_locked in [false, true] {
+        let scene = Scene::simulated(budget(6));
+        let queue = scene.queue();
+        let others = scene.unmanaged(3);
+        let none = ResidencyHeapFlags::empty();
+        let queries = scene.manager.manage(&local(mib(3), none), &query_heap(&scene.device)).expect("sound");
+        // As on a GPU that counts query heaps: 3 MiB are used, and the query heap has them.
+        scene.manager.trim();
+        let work = scene.work(&[]);
+        work.list.add(&queries).expect("closed");
+        // It becomes known by a submission or a lock, with a query afterwards or without.
+        if is_locked {
+            queries.lock().expect("it is there");
+            assert_eq!(queries.unlock().expect("locked"), 0);
+        } else {
+            (0..4).for_each(|_| scene.run(&queue, &[&work]));
+        }
+        let in_budget =
+            ResidencyHeapDesc { flags: ResidencyHeapFlags::CREATE_IN_BUDGET, ..Default::default() };
+        let thing = scene.try_thing(1, 3, D3D12_HEAP_TYPE_DEFAULT, &in_budget).expect("3 and 3 of 6");
+        assert_eq!(queries.info().status, ResidencyHeapStatus::Resident, "nothing had to go");
+        scene.manager.audit().expect("sound");
+        drop((others, queries));
+        scene.end(vec![thing]);
+    }
 }
 
 /// An object of others that the manager is given is counted twice until the next submission at most.

@@ -108,3 +108,13 @@ fn external_usage_does_not_lack_what_is_being_paged_in() {
     assert_eq!(refresh(3, 1), 3, "the heap is included: 1 is external");
     assert!(books.is_report_applied());
 }
+
+#[test]
+fn what_has_been_paged_in_is_forgotten_without_a_query() {
+    let (books, _) = books();
+    let mut state = books.lock();
+    for value in 1..=100 {
+        state.pages_in([ByteSize::ZERO; 2], FenceValue::new(value), FenceValue::new(value - 1));
+    }
+    assert_eq!(state.paging.len(), 1);
+}
