@@ -127,8 +127,6 @@ fn always_attribute(allocation: &ResourceAllocationDesc<'_>) -> bool {
     // Memory that the CPU can access, such as unified memory, cannot have these flags.
     let without_cpu =
         D3D12_HEAP_FLAG_SHARED | D3D12_HEAP_FLAG_SHARED_CROSS_ADAPTER | D3D12_HEAP_FLAG_ALLOW_DISPLAY;
-    // A pool's heaps have the pool's type, whatever the allocator's heaps are.
-    allocation.pool.is_some()
-        || allocation.flags.contains(ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS)
+    allocation.flags.contains(ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS)
         || allocation.extra_required_heap_flags & without_cpu != 0
 }
