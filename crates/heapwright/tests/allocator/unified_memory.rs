@@ -147,6 +147,22 @@ fn what_a_device_does_not_create_there_gets_the_heap_type_that_was_asked_for() {
     refused(made, Error::is_invalid_argument);
 }
 
+/// It may be for any resource, so none of them is to blame.
+#[test]
+fn memory_that_a_device_refuses_has_no_other_heap_type() {
+    let gpu = open("cache-coherent-uma");
+    let faults = Faults::new(Some(Call::CreateHeap), E_INVALIDARG);
+    inject_first(&gpu.device, &faults);
+    let allocator = unified(&gpu, HeapLimits::default());
+    let memory = |resources| allocator.allocate_memory(&in_default(), resources, mib(1), Alignment::ONE);
+    for resources in [ResourceKind::Buffers, ResourceKind::Any] {
+        faults.fail_nth(0);
+        fails(memory(resources), "CreateHeap");
+        drop(memory(resources).expect("refused once"));
+    }
+    assert_eq!(held_in(&allocator, HeapTypeName::Custom), allocator.reserved());
+}
+
 #[test]
 fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
     let gpu = open("cache-coherent-uma");
@@ -190,5 +206,14 @@ fn what_is_inferred_is_in_unified_memory_whatever_the_state() {
     let attribute = ResourceAllocationFlags::ALWAYS_ATTRIBUTE_HEAPS;
     for place in [in_readback(), ResourceAllocationDesc { flags: attribute, ..Default::default() }] {
         assert_eq!(properties_of(&create(&place)).0.Type, D3D12_HEAP_TYPE_READBACK);
+    }
+    // As without unified memory, a texture cannot be there.
+    let shared = D3D12_HEAP_FLAG_SHARED;
+    for place in [
+        ResourceAllocationDesc { flags: attribute, ..Default::default() },
+        ResourceAllocationDesc { extra_required_heap_flags: shared, ..Default::default() },
+    ] {
+        let texture = ResourceDesc::in_state(&texture(64, 64), D3D12_RESOURCE_STATE_COPY_DEST);
+        fails(allocator.create(&place, texture), "READBACK heaps only support buffers");
     }
 }
