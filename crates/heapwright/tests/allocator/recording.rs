@@ -400,6 +400,20 @@ fn options_are_read_back_from_both_formats() {
     }
 }
 
+/// Empty heaps may have been released for it, which a replay repeats.
+#[test]
+fn a_refused_pool_is_recorded_with_its_options() {
+    let (_folder, file) = file_in_folder("refused.hws");
+    let desc = ResourceAllocatorDesc { record_options: options(&file), ..limited_to(mib(1)) };
+    let allocator = allocator(&open("discrete"), desc);
+    let too_many = PoolDesc { min_heap_count: 2, ..pool_of(mib(1)) };
+    let expected = too_many.options().into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+    refused(allocator.create_pool(too_many), Error::is_over_budget);
+    drop(allocator);
+    let actions = read(&file);
+    assert!(actions.contains(&Action::RefusePool { options: expected }), "{actions:?}");
+}
+
 /// Contents are recorded in parts, and never beyond the size that the file has of the buffer.
 #[test]
 fn contents_are_complete() {
