@@ -112,6 +112,7 @@ fn a_mapping_of_what_began_evicted_is_resident() {
     }
     // A backing buffer is mapped when it is created.
     let mut within = scene.upload(100, WITHIN);
+    assert_eq!(status(&within), ResidencyHeapStatus::Resident);
     within.map().expect("resident").write(0, &[4]).expect("inside");
     scene.end((placed, committed, within));
 }
