@@ -91,6 +91,17 @@ fn an_unused_backing_buffer_makes_way_for_what_may_create_no_heap() {
     buffer(&allocator, &held, allocator.reserved().get());
 }
 
+/// What is not worth keeping is released after a request was served by what others leave empty.
+#[test]
+fn heaps_that_become_empty_for_a_request_are_kept_by_the_policy() {
+    let allocator = allocator(&open("discrete"), of_policy(FixedPool));
+    drop((0..10).map(|_| buffer(&allocator, &place(HeapType::Upload, WITHIN), 60_000)).collect::<Vec<_>>());
+    let before = allocator.stats();
+    assert!(before.heap_count > 2, "{before:?}");
+    let made = buffer(&allocator, &place(HeapType::Upload, NEVER_ALLOCATE_HEAP), 200 * KIB);
+    assert_eq!((allocator.stats().heap_count, allocator.reserved().get()), (1, heap_of(&made).SizeInBytes));
+}
+
 #[test]
 fn releasing_counts_the_heaps_of_unused_backing_buffers() {
     for empty_heap_policy in [EmptyHeapPolicy::Default, FixedPool] {
@@ -101,6 +112,20 @@ fn releasing_counts_the_heaps_of_unused_backing_buffers() {
         assert_eq!(allocator.release_empty_heaps(), held, "{empty_heap_policy:?}");
         assert_eq!(allocator.reserved(), ByteSize::ZERO);
     }
+}
+
+/// Parts of other sizes leave a slab without used slots in it.
+#[test]
+fn a_backing_buffer_with_only_an_unused_slab_is_unused() {
+    let (_gpu, allocator) = on(open("discrete"), with_algorithm(Dedicated));
+    let part = |bytes| buffer(&allocator, &place(HeapType::Upload, WITHIN), bytes);
+    let used: Vec<_> = (0..4).map(|_| part(16_000)).collect();
+    let in_use = allocator.reserved();
+    drop(part(1000));
+    let unused = allocator.reserved().saturating_sub(in_use);
+    assert_eq!((allocator.stats().free_heap_usage, unused), (unused, kib(64)));
+    assert_eq!(allocator.release_empty_heaps(), unused);
+    drop(used);
 }
 
 #[test]
