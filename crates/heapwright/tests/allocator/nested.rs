@@ -116,6 +116,19 @@ fn a_heap_with_only_an_unused_backing_buffer_serves_the_other() {
     }
 }
 
+/// Rather than that it makes way for a new one.
+#[test]
+fn a_heap_with_only_an_unused_backing_buffer_is_taken_over_near_the_budget() {
+    let gpu = open("discrete");
+    let parent = usual(&gpu);
+    let child = nested_in(&parent, Default::default());
+    drop(buffer(&parent, &place(HeapType::Upload, WITHIN), 1000));
+    gpu.set_budget(heapwright_runtime::SegmentGroup::NonLocal, usage(&gpu));
+    let _taken = buffer(&child, &in_upload(), parent.reserved().get());
+    let created = [&parent, &child].map(|allocator| allocator.stats().heaps_created);
+    assert_eq!((created, parent.reserved()), ([1, 0], ByteSize::ZERO));
+}
+
 #[test]
 fn an_empty_heap_of_the_other_is_held_memory_to_a_probe() {
     let parent = allocator(&any_device(), keeping_empty_heaps(Default::default()));
