@@ -486,3 +486,15 @@ fn a_pool_may_be_of_custom_heaps() {
     buffer.map().expect("the CPU reaches it").write(0, b"bytes").expect("inside");
     fails(allocator.create_pool(custom(D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, D3D12_MEMORY_POOL_L1)), "L1");
 }
+
+/// A heap that the pool needs does not count, even if it is the first that is found.
+#[test]
+fn so_many_bytes_are_released_beside_the_heaps_that_a_pool_needs() {
+    let allocator = allocator(&any_device(), keeping_empty_heaps(Default::default()));
+    let pool = new_pool(&allocator, PoolDesc { min_heap_count: 1, ..pool_of(mib(4)) });
+    let own = ResourceAllocationDesc { flags: OWN, ..in_pool(&pool) };
+    drop([(); 2].map(|()| buffer(&allocator, &own, 3 * MIB)));
+    assert_eq!(pool.totals().reserved, mib(10));
+    assert_eq!(allocator.release_resource_heaps(mib(5)), mib(6));
+    assert_eq!(pool.totals().reserved, mib(4));
+}
