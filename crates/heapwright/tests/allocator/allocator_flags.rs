@@ -216,6 +216,20 @@ fn never_over_allocate_gives_nothing_back_to_try_again() {
     }
 }
 
+/// Each request fills a heap, or part of one that serves its size alone, so the next one may need another size.
+#[test]
+fn heaps_of_other_algorithms_are_not_made_because_the_last_is_full() {
+    for algorithm in [BuddySystem, Dedicated, Slab] {
+        let flags = ResourceAllocatorFlags::ALLOW_PREFETCH;
+        let desc = keeping_empty_heaps(ResourceAllocatorDesc { flags, ..with_algorithm(algorithm) });
+        let gpu = any_device();
+        let allocator = ResourceAllocator::new(gpu.device(), gpu.adapter(), desc).expect("sound");
+        let _full: Vec<_> = (0..2).map(|_| local(&allocator, 4 * MIB)).collect();
+        allocator.audit().expect("consistent");
+        assert_eq!(allocator.stats().empty_heap_count, 0, "{algorithm:?}");
+    }
+}
+
 #[test]
 fn never_tight_alignment_keeps_buffers_64_kib_apart() {
     let gpu = open("discrete");
