@@ -245,6 +245,29 @@ fn a_new_heap_waits_for_nothing() {
     scene.finish(things);
 }
 
+/// What is being paged in is not used yet, so that the operating system's answer lacks it.
+#[test]
+fn what_is_being_paged_in_is_not_subtracted_from_what_others_use() {
+    let scene = Scene::failing(Call::EnqueueMakeResident, E_FAIL, budget(8));
+    let (queue, mut things) = (scene.queue(), vec![scene.thing(0, 2)]);
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+    things.push(scene.thing(1, 1));
+    let others = scene.unmanaged(4);
+    scene.manager.trim();
+    scene.faults.hold_paging();
+    let work = scene.work(&things[..1]);
+    let value = scene.execute(&queue, &[&work]).expect("executed");
+    scene.manager.trim();
+    things.push(scene.thing(2, 2));
+    let resident: Vec<_> = things.iter().map(Thing::is_resident).collect();
+    scene.faults.release_paging();
+    scene.wait(&queue, value);
+    scene.check(&work);
+    assert_eq!(resident, [true, false, true], "2 and 2, and 4 of others, of 8");
+    drop(others);
+    scene.finish(things);
+}
+
 /// One prefetch after another, each within the budget: the later ones do nothing until the heaps of the first have
 /// arrived.
 #[test]

@@ -177,6 +177,43 @@ fn an_answer_that_does_not_come_changes_nothing() {
     scene.finish(things);
 }
 
+/// The next result counts although it equals the last one: another heap is resident in the memory that others used.
+#[test]
+fn the_same_answer_after_one_that_did_not_come_is_news() {
+    let scene = Scene::failing(Call::QueryVideoMemoryInfo, E_FAIL, budget(8));
+    let (queue, thing) = (scene.queue(), scene.thing(0, 2));
+    let work = scene.work([&thing]);
+    (0..4).for_each(|_| scene.run(&queue, &[&work]));
+    assert_eq!(scene.manager.evict_at_least(LOCAL, mib(2)), mib(2));
+    let [_stays, goes] = [2, 2].map(|mib| scene.unmanaged(mib));
+    scene.manager.trim();
+    drop(goes);
+    scene.faults.fail_all();
+    (0..4).for_each(|_| scene.run(&queue, &[&work]));
+    scene.faults.disarm();
+    scene.run(&queue, &[&work]);
+    let new = scene.thing(1, 3);
+    assert!(thing.is_resident() && new.is_resident(), "2, 3, and 2 of others, of 8");
+    scene.end((thing, new));
+}
+
+/// A reservation that is refused has asked the operating system, whose answer then comes again.
+#[test]
+fn the_answer_to_a_reservation_that_was_refused_is_news() {
+    let scene = Scene::failing(Call::SetVideoMemoryReservation, E_FAIL, budget(8));
+    let (queue, thing) = (scene.queue(), scene.thing(0, 2));
+    let [_stays, goes] = [2, 2].map(|mib| scene.unmanaged(mib));
+    let work = scene.work([&thing]);
+    (0..4).for_each(|_| scene.run(&queue, &[&work]));
+    drop(goes);
+    scene.faults.fail_all();
+    fails(scene.manager.set_video_memory_reservation(LOCAL, mib(1)), "SetVideoMemoryReservation");
+    scene.run(&queue, &[&work]);
+    let new = scene.thing(1, 3);
+    assert!(thing.is_resident() && new.is_resident(), "2, 3, and 2 of others, of 8");
+    scene.end((thing, new));
+}
+
 /// Nor is an old result of the other segment group, when a reservation queries one group.
 #[test]
 fn a_reservation_of_one_group_changes_nothing_of_the_other() {
