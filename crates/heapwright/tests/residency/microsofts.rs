@@ -172,6 +172,31 @@ fn a_thread_that_renders_does_not_hold_another_up_forever() {
     scene.end((things, large));
 }
 
+/// Nor does a thread that renders hold up one that waits for a queue which stands still: what is submitted later is no
+/// progress.
+#[test]
+fn a_thread_that_renders_does_not_keep_another_waiting_for_a_third() {
+    let max_stall = Duration::from_millis(200);
+    let scene = Scene::new(ResidencyManagerDesc { max_stall, ..budget(10) });
+    let [busy, queue, still] = [0; 3].map(|_| scene.queue());
+    let things = scene.things(8);
+    let held = scene.keep_busy(&still, &things[..1]);
+    let frames = [scene.work(&things[1..7]), scene.work(&things[1..7])];
+    let large = scene.evicted(8, 4);
+    let write = scene.write(&large);
+    let (count, is_done) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let rendering = scope.spawn(|| scene.render(&busy, &frames, &count, &is_done));
+        until("it renders", || count.load(Ordering::Relaxed) > 2);
+        let value = scene.execute(&queue, &[&write]).expect("above the budget");
+        assert!(!rendering.is_finished(), "it was not waited for");
+        scene.wait(&queue, value);
+        is_done.store(true, Ordering::Relaxed);
+    });
+    scene.finish_work(held);
+    scene.end((things, large));
+}
+
 /// A submission uses the heaps that its lists named when it was made. While it waits for the GPU, the lists
 /// can be changed without blocking, and other submissions to its queue are executed first.
 #[test]
