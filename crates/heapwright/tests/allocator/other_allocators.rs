@@ -137,6 +137,20 @@ fn a_residency_managers_budget_includes_the_empty_heaps_of_others() {
     drop(held);
 }
 
+/// The manager does not ask the system again before memory is created.
+#[test]
+fn what_others_released_is_known_to_a_residency_manager() {
+    for of_allocator in [ResourceAllocatorFlags::ALWAYS_IN_BUDGET, NO_FLAGS] {
+        let gpu = gpu(BUDGET, 1 << 30);
+        let one = with_empty_heaps(&gpu, Default::default());
+        let (other, _manager) = managed(&gpu, flagged(of_allocator), ResidencyManagerDesc::default());
+        let within = place(HeapType::Default, WITHIN_BUDGET);
+        let _large = buffer(&other, &within, 100 * MIB);
+        assert!(usage_of(&gpu, LOCAL).get() <= BUDGET);
+        one.audit().expect("consistent");
+    }
+}
+
 /// Each releases what the other has, and neither waits for the other.
 #[test]
 fn two_threads_take_memory_from_each_other() {
