@@ -8,7 +8,7 @@
 //! | any | a free range that only an exhaustive search finds, including free slots of slabs |
 //! | reclaimed | the same, after unused slabs and backing buffers of these heaps, and of those of nested allocators and the parent, returned their memory |
 //! | released | a new heap for which empty heaps are released, also of other allocators of the process, or beyond the budget; if it is refused, the smallest possible one |
-//! | reopened | the same, after heaps that a defragmentation is emptying were reopened |
+//! | reopened | a free range of the heaps that a defragmentation is emptying, which are reopened |
 //! | largest | an empty heap of any sufficient size |
 //!
 //! So a request fails only if no free range of its possible heaps is large enough, and no new heap is permitted. Where
@@ -146,25 +146,16 @@ impl HeapKinds {
         }
         // Released. What the device refused is only requested again after more is.
         let sizes = [(wanted, !is_refused), (least, least < wanted)];
-        let mut create_with_room = || {
-            for (size, _) in sizes.into_iter().filter(|&(_, is_possible)| may_create && is_possible) {
-                match self.create_heap(heaps, size, flags) {
-                    Ok(heap) => return Ok(Some(heap)),
-                    Err(refused) => refusal.add(refused)?,
-                }
+        for (size, _) in sizes.into_iter().filter(|&(_, is_possible)| may_create && is_possible) {
+            match self.create_heap(heaps, size, flags) {
+                Ok(heap) => return in_new(heap),
+                Err(refused) => refusal.add(refused)?,
             }
-            Ok::<_, Refusal>(None)
-        };
-        if let Some(heap) = create_with_room()? {
-            return in_new(heap);
         }
         // Reopened.
         if may_be_held && set.reopen_closed() {
             if let Some(found) = find()? {
                 return Ok(placed(found));
-            }
-            if let Some(heap) = create_with_room()? {
-                return in_new(heap);
             }
         }
         // Largest. Another thread may have taken heaps to release them, and put them back.
