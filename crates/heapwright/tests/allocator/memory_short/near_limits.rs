@@ -91,6 +91,24 @@ fn an_unused_backing_buffer_makes_way_for_what_may_create_no_heap() {
     buffer(&allocator, &held, allocator.reserved().get());
 }
 
+/// Together with the free slots of slabs beside it.
+#[test]
+fn the_memory_of_an_unused_backing_buffer_is_used_before_the_budget_is_exceeded() {
+    let gpu = open("discrete");
+    let allocator = usual(&gpu);
+    let upload = |flags, bytes| buffer(&allocator, &place(HeapType::Upload, flags), bytes);
+    let mut small: Vec<_> = (0..8).map(|_| upload(NONE, 8000)).collect();
+    let part = upload(WITHIN, 60_000);
+    small.extend((0..8).map(|_| upload(NONE, 8000)));
+    small.drain(1..15);
+    drop(part);
+    let held = allocator.reserved();
+    assert_eq!(held, kib(256));
+    gpu.set_budget(Group::NonLocal, held);
+    let _large = upload(NONE, 128 * KIB);
+    assert_eq!(allocator.reserved(), held);
+}
+
 /// What is not worth keeping is released after a request was served by what others leave empty.
 #[test]
 fn heaps_that_become_empty_for_a_request_are_kept_by_the_policy() {
