@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::counting_allocator::allocations;
 use crate::faulty_device::Call;
 use crate::gpu::*;
-use crate::scene::{Scene, Thing, budget, budgets_of, until};
+use crate::scene::{Scene, Thing, Work, budget, budgets_of, until};
 
 /// 4c, 1: each segment group has its own budget; free budget of one is not available to the other.
 #[test]
@@ -145,6 +145,25 @@ fn a_queue_that_waits_for_memory_holds_nobody_up() {
     scene.finish(things);
 }
 
+/// Executes a work on `queue` while a thread renders frames on `busy`, and returns when it is done.
+fn execute_beside(
+    scene: &Scene,
+    busy: &ID3D12CommandQueue,
+    frames: &[Work; 2],
+    queue: &ID3D12CommandQueue,
+    work: &Work,
+) {
+    let (count, is_done) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let rendering = scope.spawn(|| scene.render(busy, frames, &count, &is_done));
+        until("it renders", || count.load(Ordering::Relaxed) > 2);
+        let value = scene.execute(queue, &[work]).expect("above the budget");
+        assert!(!rendering.is_finished(), "it was not waited for");
+        scene.wait(queue, value);
+        is_done.store(true, Ordering::Relaxed);
+    });
+}
+
 /// A thread whose frames use most of the budget, with one always in flight, holds another thread up for a limited time
 /// only: for the frames that were submitted before, and then for `max_stall`.
 #[test]
@@ -156,15 +175,7 @@ fn a_thread_that_renders_does_not_hold_another_up_forever() {
     let frames = [scene.work(&things), scene.work(&things)];
     let large = scene.evicted(7, 4);
     let write = scene.write(&large);
-    let (count, is_done) = (AtomicU64::new(0), AtomicBool::new(false));
-    std::thread::scope(|scope| {
-        let rendering = scope.spawn(|| scene.render(&busy, &frames, &count, &is_done));
-        until("it renders", || count.load(Ordering::Relaxed) > 2);
-        let value = scene.execute(&queue, &[&write]).expect("above the budget");
-        assert!(!rendering.is_finished(), "it was not waited for");
-        scene.wait(&queue, value);
-        is_done.store(true, Ordering::Relaxed);
-    });
+    execute_beside(&scene, &busy, &frames, &queue, &write);
     let stats = scene.manager.stats();
     assert_eq!(stats.submissions_over_budget, 1, "{stats:?}");
     assert!(stats.cpu_stalls > 0, "{stats:?}");
@@ -184,15 +195,7 @@ fn a_thread_that_renders_does_not_keep_another_waiting_for_a_third() {
     let frames = [scene.work(&things[1..7]), scene.work(&things[1..7])];
     let large = scene.evicted(8, 4);
     let write = scene.write(&large);
-    let (count, is_done) = (AtomicU64::new(0), AtomicBool::new(false));
-    std::thread::scope(|scope| {
-        let rendering = scope.spawn(|| scene.render(&busy, &frames, &count, &is_done));
-        until("it renders", || count.load(Ordering::Relaxed) > 2);
-        let value = scene.execute(&queue, &[&write]).expect("above the budget");
-        assert!(!rendering.is_finished(), "it was not waited for");
-        scene.wait(&queue, value);
-        is_done.store(true, Ordering::Relaxed);
-    });
+    execute_beside(&scene, &busy, &frames, &queue, &write);
     scene.finish_work(held);
     scene.end((things, large));
 }
