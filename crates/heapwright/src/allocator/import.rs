@@ -109,7 +109,7 @@ impl Inner {
         let answered = unsafe { resource.GetDevice(&mut owner) };
         let identity = |device: &ID3D12Device| device.cast::<IUnknown>().ok();
         let ours = identity(&self.heaps.source.devices.device);
-        let is_ours = answered.is_ok() && owner.as_ref().and_then(identity) == ours;
+        let is_ours = answered.is_ok() && owner.as_ref().and_then(identity) == ours && ours.is_some();
         if is_ours {
             return Ok(());
         }
