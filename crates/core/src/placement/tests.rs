@@ -241,7 +241,7 @@ fn only_a_request_that_was_alone_for_good_takes_along_a_heap_that_is_kept() {
     }
 }
 
-/// Of the heaps of one class, those in use for longest are too small.
+/// The heap with room is of the same size class as the others, and the search begins with the ones in use for longest.
 #[test]
 fn a_heap_with_room_is_found_behind_many_without() {
     for (older, last) in [(1, 1100), (9, 1300)] {

@@ -105,7 +105,7 @@ impl Live {
     }
 }
 
-/// What a linear suballocator has free, by the order of its live suballocations.
+/// The free ranges of a linear suballocator, as the order of its live suballocations determines them.
 struct Gaps {
     /// After the newest suballocation of the lower end.
     middle: (u64, u64),

@@ -110,7 +110,7 @@ impl Deferred {
 }
 
 impl Drop for Deferred {
-    /// The allocator has freed what is reached.
+    /// Leaks the allocations whose fence values are not reached. The allocator has freed the others.
     fn drop(&mut self) {
         let queues = self.queues.get_mut().unwrap_or_else(PoisonError::into_inner);
         let count = queues.count;

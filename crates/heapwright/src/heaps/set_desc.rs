@@ -128,6 +128,8 @@ pub(crate) fn fixed_heap_size(desc: &ResourceAllocatorDesc, heap_alignment: u64)
         SuballocationAlgorithm::Slab | SuballocationAlgorithm::BuddySystem => {
             least.get().checked_next_power_of_two().map_or(least, ByteSize::new)
         }
-        _ => least,
+        SuballocationAlgorithm::Default
+        | SuballocationAlgorithm::Dedicated
+        | SuballocationAlgorithm::Linear => least,
     }
 }

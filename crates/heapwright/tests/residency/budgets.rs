@@ -245,7 +245,7 @@ fn a_new_heap_waits_for_nothing() {
     scene.finish(things);
 }
 
-/// What is being paged in is not used yet, so that the operating system's answer lacks it.
+/// The usage that the operating system reports does not include a heap that is still being paged in.
 #[test]
 fn what_is_being_paged_in_is_not_subtracted_from_what_others_use() {
     let scene = Scene::failing(Call::EnqueueMakeResident, E_FAIL, budget(8));

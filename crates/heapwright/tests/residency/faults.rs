@@ -177,7 +177,8 @@ fn an_answer_that_does_not_come_changes_nothing() {
     scene.finish(things);
 }
 
-/// The next result counts although it equals the last one: another heap is resident in the memory that others used.
+/// The result of the query after failed ones counts although it equals the last result: meanwhile memory of others was
+/// released, and a heap became resident.
 #[test]
 fn the_same_answer_after_one_that_did_not_come_is_news() {
     let scene = Scene::failing(Call::QueryVideoMemoryInfo, E_FAIL, budget(8));
@@ -197,7 +198,7 @@ fn the_same_answer_after_one_that_did_not_come_is_news() {
     scene.end((thing, new));
 }
 
-/// A reservation that is refused has asked the operating system, whose answer then comes again.
+/// A reservation that fails has queried the operating system. The next query returns the same result, which must count.
 #[test]
 fn the_answer_to_a_reservation_that_was_refused_is_news() {
     let scene = Scene::failing(Call::SetVideoMemoryReservation, E_FAIL, budget(8));

@@ -181,7 +181,7 @@ impl Pager {
         completed(&self.paging_fence)
     }
 
-    /// As [`paging_completed`](Self::paging_completed).
+    /// Returns the value that the paging fence has reached.
     ///
     /// # Errors
     ///

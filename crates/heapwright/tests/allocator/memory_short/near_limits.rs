@@ -109,7 +109,8 @@ fn the_memory_of_an_unused_backing_buffer_is_used_before_the_budget_is_exceeded(
     assert_eq!(allocator.reserved(), held);
 }
 
-/// What is not worth keeping is released after a request was served by what others leave empty.
+/// Heaps that are emptied of unused backing buffers for a request, and that it does not use, are released if the policy
+/// does not keep them.
 #[test]
 fn heaps_that_become_empty_for_a_request_are_kept_by_the_policy() {
     let allocator = allocator(&open("discrete"), of_policy(FixedPool));
