@@ -169,7 +169,8 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// Returns an error if no pass uses a resource, or if a size, an alignment or a fixed offset is impossible.
+    /// Returns an error if no pass uses a resource, if a pass is on a queue that is not of this frame, or if a size, an
+    /// alignment or a fixed offset is impossible.
     pub fn plan(
         &self,
         options: &FramePlanOptions,
@@ -191,6 +192,9 @@ impl Frame {
         options: &FramePlanOptions,
         stop: &mut dyn FnMut(usize) -> bool,
     ) -> Result<FramePacking<'_>, FrameError> {
+        if let Some(pass) = self.passes.iter().find(|pass| pass.queue.0 >= self.queues.len()) {
+            return Err(FrameError::UnknownQueue(pass.queue));
+        }
         let order = PassOrder::new(self);
         let uses = (0..self.resources.len())
             .map(|number| {

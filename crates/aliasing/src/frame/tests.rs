@@ -250,6 +250,8 @@ fn malformed_frames_are_errors() {
         error.to_string(),
         "pass 0 cannot depend on pass 1: a pass depends on passes that were added before it"
     );
+    let error = frame.add_dependency(first, first).unwrap_err();
+    assert_eq!(error, FrameError::DependencyOrder { before: first, after: first });
     assert_eq!(frame.add_dependency(first, PassId(9)).unwrap_err(), FrameError::UnknownPass(PassId(9)));
     let used = frame.add_resource(resource(TARGET, 1));
     assert_eq!(frame.plan(&DIRECT_STEPS, &mut || false).unwrap_err(), FrameError::Unused(used));
@@ -260,6 +262,9 @@ fn malformed_frames_are_errors() {
     assert_eq!(frame.plan(&DIRECT_STEPS, &mut || false).unwrap_err(), expected);
     let nowhere = frame.add_pass(QueueId(5));
     assert_eq!(frame.add_use(nowhere, used, Use::Read).unwrap_err(), FrameError::UnknownQueue(QueueId(5)));
+    let mut frame = Frame::new();
+    frame.add_pass(QueueId(5));
+    assert_eq!(frame.plan(&DIRECT_STEPS, &mut || false).unwrap_err(), FrameError::UnknownQueue(QueueId(5)));
 }
 
 /// A random pass: its queue, the pass that it waits for, and the resources that it uses.
