@@ -160,7 +160,7 @@ pub fn reduce_aliasing_pairs(
             desc.fixed_offset.is_none() && desc.hint != Some(packing.offsets[buffer])
         })
         .collect();
-    if tries == 0 || movable.is_empty() || instance.buffers.len() < 2 {
+    if tries == 0 || movable.is_empty() {
         return pairs.count;
     }
     let conflicts = conflicts(instance);
