@@ -120,6 +120,25 @@ fn hinted(instance: &Instance, offsets: &[HeapOffset]) -> Instance {
     instance
 }
 
+#[test]
+fn a_buffer_moves_where_it_takes_memory_from_fewer() {
+    let row = |lower, offset| (Interval { lower, upper: lower + 1 }, HeapOffset::new(offset));
+    // The third one lies across the first and the second, which it could have one of.
+    let rows = [row(0, 0), row(0, 2), row(1, 1)];
+    for (hints, pairs) in [(false, 2), (true, 4)] {
+        let buffer =
+            |(_, offset)| Buffer { hint: Some(offset).filter(|_| hints), ..Buffer::new(ByteSize::new(2)) };
+        let lives = rows.map(|(life, _)| vec![life]);
+        let instance = Instance::with_intervals(rows.map(buffer).into(), lives.into()).unwrap();
+        let offsets = rows.map(|(_, offset)| offset).into();
+        let mut packing = Packing { offsets, height: ByteSize::new(4), ..solved(&instance, 0) };
+        assert_eq!(aliasing_pairs(&instance, &packing), 4);
+        assert_eq!(reduce_aliasing_pairs(&instance, &mut packing, 100, &mut || false), pairs);
+        assert_eq!(aliasing_pairs(&instance, &packing), pairs);
+        assert!(check(&instance, &packing.offsets).unwrap() <= packing.height);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 60 }))]
 
@@ -374,6 +393,8 @@ fn wrong_input_is_refused_with_the_buffer_and_the_rule() {
     };
     let error = Instance::with_intervals(vec![buffer], vec![interval(0, 1)]).unwrap_err();
     assert_eq!(error.to_string(), "buffer 0: the fixed offset 6 is not a multiple of the alignment 4");
+    let error = Instance::with_order(vec![Buffer::new(ByteSize::ZERO)], |_, _| false).unwrap_err();
+    assert_eq!(error.rule, Violated::NoSize);
     let error = Instance::with_order(vec![Buffer::new(ByteSize::new(1)); 2], |_, _| true).unwrap_err();
     assert_eq!(error.to_string(), "buffer 0: the buffer is before buffer 0 and after it");
     assert_eq!(
