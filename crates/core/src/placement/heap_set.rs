@@ -1,5 +1,6 @@
 //! Heap sets: heaps with a suballocator each.
 
+mod audit;
 mod block_sizes;
 mod choice;
 mod closing;
@@ -26,7 +27,7 @@ use super::{
     HeapId, HeapRetention, HeapSizing, Placed, PlacementError, PlacementId, PlacementRequest, PlacementRule,
     Sharing,
 };
-use crate::suballoc::{AuditError, Suballocation, Tlsf, tlsf};
+use crate::suballoc::{Suballocation, Tlsf, tlsf};
 use crate::{Alignment, ByteSize};
 
 /// Heaps of one kind, each with a suballocator, found by their largest free range.
@@ -435,59 +436,6 @@ impl<H> HeapSet<H> {
     pub(super) fn give_back(&mut self, id: PlacementId) {
         let freed = self.free_and_keep(id);
         debug_assert!(freed.is_ok(), "the memory of a slab is freed exactly once");
-    }
-
-    /// Checks that suballocators, indices and totals agree. O(heaps + ranges); for tests.
-    ///
-    /// # Errors
-    ///
-    /// Returns the first disagreement.
-    pub(crate) fn audit(&self) -> Result<(), AuditError> {
-        let mut counted = HeapSetTotals::default();
-        let (mut empty, mut in_use) = (Vec::new(), Vec::new());
-        for slot in 0..self.slot_limit() {
-            let Some(heap) = self.table.get(slot) else { continue };
-            heap.ranges.audit()?;
-            counted.used = counted.used.saturating_add(heap.ranges.used());
-            counted.reserved = counted.reserved.saturating_add(heap.ranges.capacity());
-            counted.allocation_count += heap.ranges.allocation_count();
-            counted.heap_count += 1;
-            if heap.ranges.is_empty() {
-                counted.empty_heap_count += 1;
-                counted.empty = counted.empty.saturating_add(heap.ranges.capacity());
-            }
-            if heap.closing == Closing::Open {
-                if heap.ranges.is_empty() {
-                    empty.push(slot);
-                } else if heap.sharing == Sharing::Shared {
-                    in_use.push((self.block_size_of(slot), slot));
-                }
-            }
-        }
-        self.audit_closed()?;
-        if counted != self.totals {
-            return Err(AuditError::new(format!("counted {counted:?}, recorded {:?}", self.totals)));
-        }
-        for (mut found, of) in
-            [(self.idle_slots(), "in their order"), (self.empty.slots(&self.table), "indexed")]
-        {
-            found.sort_unstable();
-            if found != empty {
-                return Err(AuditError::new(format!("the heaps {empty:?} are empty, {of} are {found:?}")));
-            }
-        }
-        let mut indexed: Vec<_> =
-            self.occupied.slots(&self.table).into_iter().map(|slot| (None, slot)).collect();
-        self.blocks.list(&self.table, &mut indexed)?;
-        indexed.sort_unstable();
-        in_use.sort_unstable();
-        if indexed != in_use {
-            return Err(AuditError::new(format!("the heaps {in_use:?} are in use, indexed are {indexed:?}")));
-        }
-        if self.rule.has_one_heap() && in_use.len() > 1 {
-            return Err(AuditError::new(format!("the heaps {in_use:?} are in use instead of one")));
-        }
-        Ok(())
     }
 
     /// Returns a heap with a free range of `enough` bytes.

@@ -4,7 +4,7 @@
 //! heap becomes empty, or would move to another bin of its index.
 
 use super::{Closing, HeapId, HeapSet, Placed, PlacementError, Sharing, Slot};
-use crate::suballoc::{AuditError, Tlsf};
+use crate::suballoc::Tlsf;
 use crate::{Alignment, ByteSize};
 
 /// An open heap in use.
@@ -166,45 +166,8 @@ impl<H> HeapSet<H> {
         (0..self.slot_limit()).filter(|&slot| self.is_closed_slot(slot)).collect()
     }
 
-    fn is_closed_slot(&self, slot: Slot) -> bool {
+    pub(super) fn is_closed_slot(&self, slot: Slot) -> bool {
         self.table.get(slot).is_some_and(|heap| heap.closing != Closing::Open)
-    }
-
-    /// Checks that each open heap is in the index of its class, and that empty closed heaps are recorded.
-    pub(super) fn audit_closed(&self) -> Result<(), AuditError> {
-        let fail = |finding: String| Err(AuditError::new(finding));
-        for slot in self.occupied.slots(&self.table) {
-            let heap = self.table.heap(slot);
-            if !heap.is_found() {
-                let (sharing, closing) = (heap.sharing, heap.closing);
-                return fail(format!(
-                    "heap {slot} is indexed as one with room, but is {sharing:?}, {closing:?}"
-                ));
-            }
-        }
-        let closed = (0..self.slot_limit()).filter(|&slot| self.is_closed_slot(slot)).count();
-        if closed != self.closed_count {
-            return fail(format!("{closed} heaps are closed, recorded are {}", self.closed_count));
-        }
-        let mut empties = Vec::new();
-        for slot in self.closed_slots() {
-            let heap = self.table.heap(slot);
-            if heap.closing == Closing::Fresh && !heap.ranges.is_empty() {
-                return fail(format!("heap {slot} is marked as fresh but not empty"));
-            }
-            if heap.ranges.is_empty() && heap.closing == Closing::Closed {
-                empties.push(slot);
-            }
-        }
-        let mut drained = self.drained.clone();
-        drained.sort_unstable();
-        empties.sort_unstable();
-        if drained != empties {
-            return fail(format!(
-                "closed heaps {empties:?} are empty, but {drained:?} are recorded as drained"
-            ));
-        }
-        Ok(())
     }
 }
 

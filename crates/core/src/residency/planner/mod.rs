@@ -3,6 +3,7 @@
 //! * `uses`: the uses of heaps by submissions, whether all of them are resident, and when policies learn of uses.
 //! * `planning`: plans for submissions, plans ahead of need, and their completion.
 
+mod audit;
 mod planning;
 mod uses;
 
@@ -378,27 +379,5 @@ impl ResidencyPlanner {
     /// Returns the policy of a heap.
     fn policy_of(&mut self, record: &Record) -> &mut dyn EvictionPolicy {
         &mut *self.policies[record.group.index()][record.level.index()]
-    }
-
-    /// Checks that the planner's data are consistent. O(heaps); for tests.
-    ///
-    /// # Errors
-    ///
-    /// Returns the first disagreement, as text for people.
-    pub fn audit(&self) -> Result<(), String> {
-        let mut totals = [GroupTotals::default(); 2];
-        let mut bytes = ByteSize::ZERO;
-        for (id, record) in self.heaps.iter() {
-            let size = self.heaps.planned(id).size;
-            totals[record.group.index()].count(record, size, true);
-            bytes = bytes.saturating_add(size);
-        }
-        if totals != self.totals {
-            return Err(format!("counted {totals:?}, recorded {:?}", self.totals));
-        }
-        if bytes != self.bytes {
-            return Err(format!("counted {bytes} in all heaps, recorded {}", self.bytes));
-        }
-        Ok(())
     }
 }

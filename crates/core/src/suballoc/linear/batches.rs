@@ -91,32 +91,6 @@ impl Batches {
     pub(super) fn oldest(&self) -> Option<FenceValue> {
         self.pending.front().map(|batch| batch.fence)
     }
-
-    /// Returns the first violated invariant, given the stamps of the oldest live suballocation and of the
-    /// next one.
-    #[inline]
-    pub(super) fn audit(&self, oldest: Option<Stamp>, next: Stamp) -> Result<(), String> {
-        let (mut last_fence, mut last_end) = (None, oldest);
-        for batch in &self.pending {
-            if last_end.is_none_or(|last| last >= batch.end) {
-                return Err(format!("{batch:?} after {last_end:?} is empty"));
-            }
-            if last_fence >= Some(batch.fence) {
-                return Err(format!("the fence value of {batch:?} is not greater than {last_fence:?}"));
-            }
-            if batch.end > next {
-                return Err(format!("{batch:?} ends beyond the next stamp, {next:?}"));
-            }
-            (last_fence, last_end) = (Some(batch.fence), Some(batch.end));
-        }
-        if last_fence > self.latest {
-            return Err(format!(
-                "the newest batch has {last_fence:?}, which is greater than the recorded {:?}",
-                self.latest
-            ));
-        }
-        Ok(())
-    }
 }
 
 /// A batch was submitted with a fence value below that of an earlier batch. The state is unchanged.

@@ -1,5 +1,7 @@
 //! The linear suballocator: a ring that becomes two stacks when its upper end is used.
 
+mod audit;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::num::NonZeroU32;
@@ -570,50 +572,6 @@ impl<T> Linear<T> {
     /// Otherwise the queue doubles when it is full: O(1) on average, but O(n) for that one allocation.
     pub fn reserve(&mut self, additional: usize) {
         self.ends[LOWER].reserve(additional);
-    }
-
-    /// Checks every invariant of the [module page](super). O(n); for tests.
-    ///
-    /// # Errors
-    ///
-    /// Returns an [`AuditError`] with the first violated invariant. It is a defect in this crate; no sequence
-    /// of calls should cause one.
-    pub fn audit(&self) -> Result<(), AuditError> {
-        self.find_violation().map_or(Ok(()), |finding| Err(AuditError::new(finding)))
-    }
-
-    fn find_violation(&self) -> Option<String> {
-        for end in &self.ends {
-            if let Some((older, newer)) =
-                end.iter().zip(end.iter().skip(1)).find(|(older, newer)| older.stamp >= newer.stamp)
-            {
-                return Some(format!("the stamp of {newer:?} is not greater than that of {older:?}"));
-            }
-            if let Some(newest) = end.back().filter(|newest| newest.stamp >= self.next_stamp) {
-                return Some(format!("{newest:?} has a stamp that was not issued yet"));
-            }
-            if [end.front(), end.back()].into_iter().flatten().any(|range| !range.is_live()) {
-                return Some("a range that was freed is the oldest or the newest".to_owned());
-            }
-        }
-        let (mut end, mut used, mut count) = (0, 0, 0);
-        for (_, range) in self.in_address_order() {
-            if range.start < end {
-                return Some(format!("{range:?} starts before {end:#x}"));
-            }
-            (end, used, count) = (range.end(), used + range.size, count + 1);
-        }
-        if end > self.capacity {
-            return Some(format!("the ranges end at {end:#x}, which exceeds {:#x}", self.capacity));
-        }
-        if (used, count) != (self.used, self.allocation_count) {
-            let noted = (self.used, self.allocation_count);
-            return Some(format!("found {used} bytes in {count} live ranges, recorded {noted:?}"));
-        }
-        if self.gaps().is_wrapped && !self.ends[UPPER].is_empty() {
-            return Some("a wrapped ring has ranges at the upper end".to_owned());
-        }
-        self.batches.audit(self.oldest_id().map(SuballocationId::stamp), self.next_stamp).err()
     }
 }
 
