@@ -266,6 +266,25 @@ fn barriers_are_those_that_device_and_lists_have() {
         });
     }
     assert_eq!(barriers_on(&layered.device).0, BarrierModel::Legacy);
+
+    // A driver without them, below a D3D12 that has all interfaces.
+    let old = open("discrete");
+    let newest: ID3D12Device14 = old.device.cast().expect("the runtime has it");
+    // SAFETY: as above.
+    unsafe {
+        intercept(&newest, &D3D12_FEATURE_D3D12_OPTIONS12, |methods| {
+            methods.of::<ID3D12Device>().replace(
+                method!(CheckFeatureSupport),
+                |call, (feature, data, size)| {
+                    if feature == *call.data {
+                        return E_INVALIDARG;
+                    }
+                    (call.original.CheckFeatureSupport)(call.this, feature, data, size)
+                },
+            );
+        });
+    }
+    assert_eq!(barriers_on(&old.device).0, BarrierModel::Legacy);
 }
 
 #[test]
