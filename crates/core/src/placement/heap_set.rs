@@ -9,6 +9,8 @@ mod idle;
 mod rules;
 mod used_ranges;
 
+use std::iter::Sum;
+use std::ops::AddAssign;
 use std::sync::Arc;
 
 use self::block_sizes::BlockSizes;
@@ -85,6 +87,26 @@ pub struct HeapSetTotals {
     pub empty_heap_count: u64,
     /// The total size of the empty heaps.
     pub empty: ByteSize,
+}
+
+impl AddAssign for HeapSetTotals {
+    fn add_assign(&mut self, other: Self) {
+        self.used = self.used.saturating_add(other.used);
+        self.reserved = self.reserved.saturating_add(other.reserved);
+        self.allocation_count += other.allocation_count;
+        self.heap_count += other.heap_count;
+        self.empty_heap_count += other.empty_heap_count;
+        self.empty = self.empty.saturating_add(other.empty);
+    }
+}
+
+impl Sum for HeapSetTotals {
+    fn sum<I: Iterator<Item = Self>>(totals: I) -> Self {
+        totals.fold(Self::default(), |mut sum, more| {
+            sum += more;
+            sum
+        })
+    }
 }
 
 /// The result of a search, for [`HeapSet::place`].

@@ -7,7 +7,6 @@ use heapwright_d3d12::*;
 use super::pool::Pool;
 use super::resource_allocator::ResourceAllocator;
 use crate::SegmentGroup;
-use crate::heaps::sum_of_totals;
 use crate::report::Tally;
 
 /// A heap that an allocator holds, by [`ResourceAllocator::heaps`].
@@ -64,7 +63,7 @@ impl ResourceAllocator {
     #[inline]
     pub fn totals_in(&self, group: SegmentGroup) -> HeapSetTotals {
         let heaps = self.inner().heaps.all().into_iter().filter(|heaps| heaps.desc.segment_group == group);
-        let totals = heaps.fold(HeapSetTotals::default(), |sum, heaps| sum_of_totals(&sum, &heaps.totals()));
+        let totals: HeapSetTotals = heaps.map(|heaps| heaps.totals()).sum();
         let held = self.held_in(group);
         let (committed, bytes) =
             (held.count.saturating_sub(totals.heap_count), held.size.saturating_sub(totals.reserved));

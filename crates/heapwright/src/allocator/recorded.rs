@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use heapwright_core::placement::HeapSetTotals;
 use heapwright_core::suballoc::FreeRangeChoice;
 use heapwright_d3d12::*;
 use heapwright_trace::session::{
@@ -170,11 +171,9 @@ impl Inner {
 
     /// Returns the values of all counters. Takes time in proportion to the number of pools.
     pub(crate) fn counters(&self) -> Vec<(Counter, u64)> {
-        let totals = self.heaps.shares().map(|share| share.totals);
-        let sum =
-            |of: fn(&heapwright_core::placement::HeapSetTotals) -> u64| totals.iter().map(of).sum::<u64>();
-        let in_use = sum(|totals| totals.reserved.saturating_sub(totals.empty).get());
-        let free = in_use.saturating_sub(sum(|totals| totals.used.get()));
+        let totals: HeapSetTotals = self.heaps.all().iter().map(|heaps| heaps.totals()).sum();
+        let in_use = totals.reserved.saturating_sub(totals.empty).get();
+        let free = in_use.saturating_sub(totals.used.get());
         let millionths = u128::from(free) * 1_000_000 / u128::from(in_use.max(1));
         let mut counters = vec![
             (Counter::Reserved, self.heaps.source.ledger.reserved().get()),

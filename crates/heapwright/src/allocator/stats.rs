@@ -7,7 +7,6 @@ use super::inner::Inner;
 use crate::HeapType;
 use crate::desc::ResourceAllocatorFlags;
 use crate::error::{HeldBytes, HoldsMemory};
-use crate::heaps::{HeapsShare, sum_of_totals};
 use crate::source::Charged;
 
 /// Statistics of an allocator: `RESOURCE_ALLOCATOR_STATS` of GPGMM, with additional fields.
@@ -65,10 +64,15 @@ impl Inner {
     ///
     /// O(pools), and O(n) for n slabs and backing buffers without live parts, with the locks of each kind of heap and
     /// each pool in turn.
-    fn all_totals(&self) -> ([HeapSetTotals; HeapType::ALL.len()], HeapsShare) {
-        let shares = self.heaps.shares();
-        let whole = shares.iter().fold(HeapsShare::default(), |sum, share| sum.with(share));
-        let mut sums = shares.map(|share| share.totals);
+    fn all_totals(&self) -> [HeapSetTotals; HeapType::ALL.len()] {
+        let mut sums = <[HeapSetTotals; HeapType::ALL.len()]>::default();
+        let unused = self.buffers.unused();
+        for heaps in self.heaps.all() {
+            let (sum, (count, bytes)) = (&mut sums[heaps.desc.heap_type.index()], heaps.vacated(&unused));
+            *sum += heaps.totals();
+            sum.empty_heap_count += count;
+            sum.empty = sum.empty.saturating_add(bytes);
+        }
         for buffers in self.buffers.all() {
             // Backing buffers are accounted for like the heaps in which they are placed.
             let kind = buffers.kind();
@@ -77,7 +81,7 @@ impl Inner {
             let (sum, backing) = (&mut sums[account.index()], buffers.set_totals());
             if buffers.are_committed() {
                 // Each counts as a heap.
-                *sum = sum_of_totals(sum, &backing);
+                *sum += backing;
                 continue;
             }
             // They are placed like allocations, and count as their parts.
@@ -85,25 +89,18 @@ impl Inner {
             sum.allocation_count =
                 sum.allocation_count.saturating_sub(backing.heap_count) + backing.allocation_count;
         }
-        let unused = self.buffers.unused();
-        for heaps in self.heaps.all() {
-            let (sum, (count, bytes)) = (&mut sums[heaps.desc.heap_type.index()], heaps.vacated(&unused));
-            sum.empty_heap_count += count;
-            sum.empty = sum.empty.saturating_add(bytes);
-        }
         for heap_type in HeapType::ALL {
             let committed = self.heaps.source.ledger.held(heap_type, Charged::Committed);
             let bytes = ByteSize::new(committed.bytes);
-            let committed = HeapSetTotals {
+            sums[heap_type.index()] += HeapSetTotals {
                 used: bytes,
                 reserved: bytes,
                 allocation_count: committed.count,
                 heap_count: committed.count,
                 ..Default::default()
             };
-            sums[heap_type.index()] = sum_of_totals(&sums[heap_type.index()], &committed);
         }
-        (sums, whole)
+        sums
     }
 
     /// Returns the bytes of empty heaps of the own kinds of allocators that are nested with this one.
@@ -120,8 +117,7 @@ impl Inner {
     }
 
     pub(crate) fn stats(&self) -> ResourceAllocatorStats {
-        let (totals, whole) = self.all_totals();
-        let sum = totals.iter().fold(HeapSetTotals::default(), |sum, totals| sum_of_totals(&sum, totals));
+        let sum: HeapSetTotals = self.all_totals().into_iter().sum();
         let mut stats = ResourceAllocatorStats {
             heaps_created: self.heaps.source.ledger.heaps_created(),
             deferred_count: self.deferred.len() as u64,
@@ -132,8 +128,6 @@ impl Inner {
             empty_heap_count: sum.empty_heap_count,
             free_heap_usage: sum.empty,
             shared_free_heap_usage: self.empty_of_relatives(),
-            size_cache_hits: whole.size_cache_hits,
-            size_cache_misses: whole.size_cache_misses,
             ..Default::default()
         };
         for heap_type in HeapType::ALL {
@@ -147,9 +141,16 @@ impl Inner {
         stats.used_block_count = stats.allocation_count - stats.committed_count.min(stats.allocation_count);
         stats.used = stats.used.saturating_add(stats.imported);
         stats.allocation_count += stats.imported_count;
-        if self.desc().flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH) {
-            stats.prefetched_heap_misses = whole.prefetch_misses;
-            stats.prefetched_heap_misses_eliminated = whole.prefetch_eliminated;
+        let prefetches = self.desc().flags.contains(ResourceAllocatorFlags::ALLOW_PREFETCH);
+        for heaps in self.heaps.all() {
+            let cache = heaps.set.size_cache();
+            stats.size_cache_hits += cache.hits;
+            stats.size_cache_misses += cache.misses;
+            if prefetches {
+                let (misses, eliminated) = heaps.prefetch.misses_and_eliminated();
+                stats.prefetched_heap_misses += misses;
+                stats.prefetched_heap_misses_eliminated += eliminated;
+            }
         }
         stats.used_heap_usage =
             stats.reserved.saturating_sub(stats.free_heap_usage).saturating_add(stats.imported);
@@ -160,7 +161,7 @@ impl Inner {
 
 impl HoldsMemory for Inner {
     fn held_in(&self, heap_type: HeapType) -> HeldBytes {
-        let HeapSetTotals { reserved, used, .. } = self.all_totals().0[heap_type.index()];
+        let HeapSetTotals { reserved, used, .. } = self.all_totals()[heap_type.index()];
         let group = self.heaps.families.segment_group(heap_type.into(), heap_type);
         let row = self.heaps.source.ledger.budget_row(group);
         let video_memory = row.map(|row| (row.held, row.most));

@@ -16,7 +16,7 @@ use self::nesting::Nesting;
 use super::prefetch::Prefetcher;
 use super::set_desc::{TypedHeapsDesc, fixed_heap_size};
 use super::striped::Striped;
-use super::typed_heaps::{HeapsShare, Passed, TypedHeaps};
+use super::typed_heaps::{Passed, TypedHeaps};
 use crate::desc::{EmptyHeapPolicy, ResourceAllocationFlags, ResourceAllocatorDesc, ResourceAllocatorFlags};
 use crate::error::Refusal;
 use crate::request::{HeapFamilies, HeapFamily, ResourceClass};
@@ -155,18 +155,6 @@ impl HeapKinds {
     /// Returns the heaps of the same kind of allocators that are nested with this one.
     pub(super) fn siblings(&self, heaps: &TypedHeaps) -> Vec<Arc<TypedHeaps>> {
         heaps.desc.kind.map(|kind| self.nesting.siblings(kind, heaps)).unwrap_or_default()
-    }
-
-    /// Returns the totals of the heaps, by heap type, in the order of [`HeapType::ALL`].
-    ///
-    /// O(pools), with the locks of each in turn.
-    pub(crate) fn shares(&self) -> [HeapsShare; HeapType::ALL.len()] {
-        let mut shares = <[HeapsShare; HeapType::ALL.len()]>::default();
-        for heaps in self.all() {
-            let share = &mut shares[heaps.desc.heap_type.index()];
-            *share = share.with(&heaps.share());
-        }
-        shares
     }
 
     /// Returns this allocator and those that are nested with it, unless their last handles were dropped.

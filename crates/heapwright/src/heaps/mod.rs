@@ -26,4 +26,4 @@ pub(crate) use self::set_desc::TypedHeapsDesc;
 pub(crate) use self::striped::{Stripe, Striped};
 pub(crate) use self::take::PlacedRange;
 pub use self::take::PredictedMemory;
-pub(crate) use self::typed_heaps::{HeapsShare, Passed, TypedHeaps, sum_of_totals};
+pub(crate) use self::typed_heaps::{Passed, TypedHeaps};
