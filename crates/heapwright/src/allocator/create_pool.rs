@@ -43,11 +43,12 @@ impl Inner {
     ) -> Result<T, Error> {
         let Some((page, memory)) = allocation.custom_heap else { return make(allocation) };
         allocation.check()?;
-        let pool = self.custom_pool((page, memory), resource)?;
+        let pool = self.custom_pool_for((page, memory), resource)?;
         make(&ResourceAllocationDesc { custom_heap: None, pool: Some(&pool), ..*allocation })
     }
 
-    fn custom_pool(
+    /// Returns the pool of CUSTOM heaps for a resource.
+    fn custom_pool_for(
         &self,
         memory: (D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL),
         resource: &ResourceDesc<'_>,
@@ -62,30 +63,33 @@ impl Inner {
             ResourceClass::RenderTarget | ResourceClass::Multisampled => ResourceKind::RenderTargets,
             ResourceClass::Any | ResourceClass::AnyMultisampled => ResourceKind::Any,
         };
-        let family = custom_family(memory)?;
-        let (heap_type, multisampled) = (family.nearest_heap_type(), class == ResourceClass::Multisampled);
-        self.hidden_pool(PoolDesc {
-            name: family.to_string(),
-            heap_type,
-            custom_heap: Some(memory),
-            resources,
-            multisampled,
-            ..Default::default()
-        })
+        self.custom_pool(memory, resources, class == ResourceClass::Multisampled)
     }
 
-    /// Returns the pool of heaps that the allocator has in addition to its own kinds, which is created if it does not
-    /// exist.
-    pub(super) fn hidden_pool(&self, desc: PoolDesc) -> Result<Pool, Error> {
-        let mut pools = self.hidden_pools.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Returns the pool of CUSTOM heaps that the allocator has in addition to its own kinds, which is created if it does
+    /// not exist.
+    pub(super) fn custom_pool(
+        &self,
+        memory: (D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL),
+        resources: ResourceKind,
+        multisampled: bool,
+    ) -> Result<Pool, Error> {
+        let family = custom_family(memory)?;
+        let mut pools = self.custom_pools.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |pool: &&Pool| {
-            pool.heap_type() == desc.heap_type
-                && (pool.resources, pool.multisampled) == (desc.resources, desc.multisampled)
+            (pool.granted.family, pool.resources, pool.multisampled) == (family, resources, multisampled)
         };
         if let Some(pool) = pools.iter().find(is_same) {
             return Ok(pool.clone());
         }
-        let pool = self.create_pool(self.like_own(desc))?;
+        let pool = self.create_pool(self.like_own(PoolDesc {
+            name: family.to_string(),
+            heap_type: family.nearest_heap_type(),
+            custom_heap: Some(memory),
+            resources,
+            multisampled,
+            ..Default::default()
+        }))?;
         pools.push(pool.clone());
         Ok(pool)
     }

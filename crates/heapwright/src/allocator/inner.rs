@@ -40,8 +40,8 @@ pub(crate) struct Inner {
     pub(crate) refused_in_unified: RefusedInUnified,
     /// Whether all allocations are entered: they are listed, or a type that they request in unified memory has a limit.
     pub(crate) enters_all: bool,
-    /// Heaps of allocations that name the properties of CUSTOM heaps, or need heaps for resources of all kinds.
-    pub(crate) hidden_pools: Mutex<Vec<Pool>>,
+    /// Pools for allocations that name the properties of CUSTOM heaps, one for each memory and kind of resource.
+    pub(crate) custom_pools: Mutex<Vec<Pool>>,
     pub(crate) debug_name: Mutex<Option<Arc<str>>>,
     /// Whether a frame was told since the last one of the allocator that this one is nested in.
     told_frame: AtomicBool,
@@ -144,7 +144,7 @@ impl Inner {
                 deferred: Deferred::default(),
                 refused_in_unified: RefusedInUnified::default(),
                 enters_all,
-                hidden_pools: Mutex::default(),
+                custom_pools: Mutex::default(),
                 debug_name: Mutex::default(),
                 told_frame: AtomicBool::default(),
                 looked_after: AtomicU64::default(),

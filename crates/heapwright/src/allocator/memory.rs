@@ -103,9 +103,13 @@ impl Inner {
     ) -> Result<Option<Pool>, Error> {
         let foreign =
             foreign_heap_flags(allocation.extra_required_heap_flags, self.heaps.source.extra_heap_flags);
-        let is_usual = allocation.custom_heap.is_none() && foreign == 0;
-        if allocation.pool.is_some() || is_usual {
+        if allocation.pool.is_some() {
             return Ok(None);
+        }
+        let multisampled = resources != ResourceKind::Buffers && is_for_multisampled(alignment);
+        if foreign == 0 {
+            let custom = allocation.custom_heap.take();
+            return custom.map(|memory| self.custom_pool(memory, resources, multisampled)).transpose();
         }
         let heap_type = match (allocation.heap_type, allocation.custom_heap) {
             (Some(asked), _) => asked.heap_types().first().copied().unwrap_or(HeapType::Default),
@@ -117,13 +121,10 @@ impl Inner {
             heap_type,
             custom_heap: allocation.custom_heap.take(),
             resources,
-            multisampled: resources != ResourceKind::Buffers && is_for_multisampled(alignment),
+            multisampled,
             extra_heap_flags: allocation.extra_required_heap_flags,
             ..Default::default()
         };
-        if foreign == 0 {
-            return self.hidden_pool(desc).map(Some);
-        }
         // The heap belongs to this memory alone, which keeps it alive.
         allocation.flags |= ResourceAllocationFlags::NEVER_SUBALLOCATE_HEAP;
         self.create_pool(self.like_own(desc)).map(Some)

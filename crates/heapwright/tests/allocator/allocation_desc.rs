@@ -264,6 +264,29 @@ fn an_allocation_may_be_in_custom_heaps() {
 }
 
 #[test]
+fn custom_heaps_of_other_memory_are_others() {
+    let (_gpu, allocator) = with_allocator(open("discrete"));
+    let in_custom =
+        |custom_heap| ResourceAllocationDesc { custom_heap: Some(custom_heap), ..Default::default() };
+    let invisible = |pool| (D3D12_CPU_PAGE_PROPERTY_NOT_AVAILABLE, pool);
+    let held = [D3D12_MEMORY_POOL_L1, D3D12_MEMORY_POOL_L0, D3D12_MEMORY_POOL_L1].map(|pool| {
+        let (size, alignment) = (kib(64), Alignment::new(64 * KIB).unwrap());
+        let allocation = in_custom(invisible(pool));
+        let memory = allocator.allocate_memory(&allocation, ResourceKind::Buffers, size, alignment);
+        let made = (buffer(&allocator, &allocation, 1000), memory.expect("a CUSTOM heap"));
+        assert_eq!(properties_of(&made.0).0.MemoryPoolPreference, pool);
+        assert_eq!(Some(made.1.heap()), made.0.heap());
+        made
+    });
+    assert_ne!(held[0].0.heap(), held[1].0.heap());
+    // What no device has is refused also beside heaps that are like it.
+    let write_back = |pool| in_custom((D3D12_CPU_PAGE_PROPERTY_WRITE_BACK, pool));
+    let _like_it = buffer(&allocator, &write_back(D3D12_MEMORY_POOL_L0), 1000);
+    let nowhere = try_buffer(&allocator, &write_back(D3D12_MEMORY_POOL_L1), 1000);
+    invalid(nowhere, "D3D12_HEAP_PROPERTIES::CPUPageProperty");
+}
+
+#[test]
 fn custom_heaps_are_neither_committed_nor_of_a_pool_nor_imported() {
     let (_gpu, allocator) = with_allocator(open("discrete"));
     let write_combine = (D3D12_CPU_PAGE_PROPERTY_WRITE_COMBINE, D3D12_MEMORY_POOL_L0);
