@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::instance::{BitMatrix, Instance, Lifetimes};
+use super::instance::{BitMatrix, Buffer, Instance, Lifetimes};
 use super::search::Random;
 use super::solve::Packing;
 use heapwright_core::{Alignment, ByteSize, HeapOffset, HeapRange};
@@ -64,9 +64,19 @@ fn ranges(instance: &Instance, offsets: &[HeapOffset]) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Returns the handovers of a packing in each repetition of the lifetimes but the first, by buffer.
+/// Returns whether there is an offset for each buffer, and every end has 64 bits.
+fn has_ranges(instance: &Instance, Packing { offsets, .. }: &Packing) -> bool {
+    let ends = |(desc, offset): (&Buffer, &HeapOffset)| offset.get().checked_add(desc.size.get()).is_some();
+    offsets.len() == instance.buffers.len() && instance.buffers.iter().zip(offsets).all(ends)
+}
+
+/// Returns the handovers of a packing in each repetition of the lifetimes but the first, by buffer. Offsets of other
+/// buffers, which [`check`](super::check) refuses, have none.
 #[must_use]
 pub fn handovers(instance: &Instance, packing: &Packing) -> Vec<Handover> {
+    if !has_ranges(instance, packing) {
+        return Vec::new();
+    }
     handovers_in_granules(instance, packing, |_| Alignment::ONE)
 }
 
@@ -135,7 +145,7 @@ pub(super) fn handovers_in_granules(
 }
 
 /// Returns the number of pairs of buffers of which one takes over memory from the other: the aliasing barriers of a
-/// frame.
+/// frame. Zero for offsets of other buffers.
 #[must_use]
 pub fn aliasing_pairs(instance: &Instance, packing: &Packing) -> usize {
     let pairs: BTreeSet<(usize, usize)> =
@@ -144,7 +154,8 @@ pub fn aliasing_pairs(instance: &Instance, packing: &Packing) -> usize {
 }
 
 /// Moves buffers of a packing, without making it higher, so that fewer pairs of buffers hand over memory. Tries at most
-/// `tries` moves, always the same ones. Buffers at their hints stay there. Returns the number of pairs.
+/// `tries` moves, always the same ones. Buffers at their hints stay there. Returns the number of pairs, which is zero for
+/// offsets of other buffers.
 ///
 /// `stop` is called often and ends the work early when it returns true. O(buffers) for each try, and O(buffers²) once.
 pub fn reduce_aliasing_pairs(
@@ -153,6 +164,9 @@ pub fn reduce_aliasing_pairs(
     tries: u64,
     stop: &mut dyn FnMut() -> bool,
 ) -> usize {
+    if !has_ranges(instance, packing) {
+        return 0;
+    }
     let mut pairs = Pairs::new(instance, packing);
     let movable: Vec<usize> = (0..instance.buffers.len())
         .filter(|&buffer| {
@@ -338,8 +352,25 @@ impl Pairs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Buffer, Interval, SolveOptions, aliasing_pairs, check, solve};
+    use crate::{Interval, SolveOptions, aliasing_pairs, check, solve};
     use heapwright_core::ByteSize;
+
+    #[test]
+    fn offsets_of_other_buffers_hand_over_nothing() {
+        let lives = [0, 2].map(|lower| Interval { lower, upper: lower + 1 });
+        let buffers = vec![Buffer::new(ByteSize::new(4)); 2];
+        let instance = Instance::with_intervals(buffers, lives.map(|life| vec![life]).into()).unwrap();
+        let solved = solve(&instance, &SolveOptions::default(), &mut || false);
+        assert_eq!(aliasing_pairs(&instance, &solved), 2);
+        for offsets in [vec![], vec![0], vec![0; 3], vec![0, u64::MAX]] {
+            let offsets: Vec<_> = offsets.into_iter().map(HeapOffset::new).collect();
+            assert!(check(&instance, &offsets).is_err());
+            let mut packing = Packing { offsets, ..solved.clone() };
+            assert_eq!(handovers(&instance, &packing), []);
+            assert_eq!(aliasing_pairs(&instance, &packing), 0);
+            assert_eq!(reduce_aliasing_pairs(&instance, &mut packing, 9, &mut || false), 0);
+        }
+    }
 
     /// After each of many moves, the count is that of all handovers.
     #[test]

@@ -169,8 +169,8 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// Returns an error if no pass uses a resource, if a pass is on a queue that is not of this frame, or if a size, an
-    /// alignment or a fixed offset is impossible.
+    /// Returns an error if no pass uses a resource, if a pass is on a queue or uses a resource that is not of this frame,
+    /// or if a size, an alignment or a fixed offset is impossible.
     pub fn plan(
         &self,
         options: &FramePlanOptions,
@@ -194,6 +194,10 @@ impl Frame {
     ) -> Result<FramePacking<'_>, FrameError> {
         if let Some(pass) = self.passes.iter().find(|pass| pass.queue.0 >= self.queues.len()) {
             return Err(FrameError::UnknownQueue(pass.queue));
+        }
+        let mut uses = self.passes.iter().flat_map(|pass| &pass.uses);
+        if let Some(used) = uses.find(|used| used.resource.0 >= self.resources.len()) {
+            return Err(FrameError::UnknownResource(used.resource));
         }
         let order = PassOrder::new(self);
         let uses = (0..self.resources.len())

@@ -258,6 +258,8 @@ fn malformed_frames_are_errors() {
     frame.add_use(first, used, Use::Render).unwrap();
     let huge = frame.add_resource(FrameResource { size: ByteSize::MAX, ..resource(TARGET, 1) });
     frame.add_use(first, huge, Use::Render).unwrap();
+    let without = frame.described_by(vec![resource(TARGET, 1)]);
+    assert_eq!(without.plan(&DIRECT_STEPS, &mut || false).unwrap_err(), FrameError::UnknownResource(huge));
     let expected = FrameError::Resource { resource: Some(huge), rule: Violated::TooLarge };
     assert_eq!(frame.plan(&DIRECT_STEPS, &mut || false).unwrap_err(), expected);
     let nowhere = frame.add_pass(QueueId(5));
