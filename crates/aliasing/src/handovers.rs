@@ -154,8 +154,8 @@ pub fn aliasing_pairs(instance: &Instance, packing: &Packing) -> usize {
 }
 
 /// Moves buffers of a packing, without making it higher, so that fewer pairs of buffers hand over memory. Tries at most
-/// `tries` moves, always the same ones. Buffers at their hints stay there. Returns the number of pairs, which is zero for
-/// offsets of other buffers.
+/// `tries` moves, always the same ones. Buffers at their hints stay there. Returns the number of pairs, which is zero
+/// for offsets of other buffers.
 ///
 /// `stop` is called often and ends the work early when it returns true. O(buffers) for each try, and O(buffers²) once.
 pub fn reduce_aliasing_pairs(

@@ -169,8 +169,8 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// Returns an error if no pass uses a resource, if a pass is on a queue or uses a resource that is not of this frame,
-    /// or if a size, an alignment or a fixed offset is impossible.
+    /// Returns an error if no pass uses a resource, if a pass is on a queue or uses a resource that is not of this
+    /// frame, or if a size, an alignment or a fixed offset is impossible.
     pub fn plan(
         &self,
         options: &FramePlanOptions,

@@ -66,8 +66,8 @@ impl Inner {
         self.custom_pool(memory, resources, class == ResourceClass::Multisampled)
     }
 
-    /// Returns the pool of CUSTOM heaps that the allocator has in addition to its own kinds, which is created if it does
-    /// not exist.
+    /// Returns the pool of CUSTOM heaps that the allocator has in addition to its own kinds, which is created if it
+    /// does not exist.
     pub(super) fn custom_pool(
         &self,
         memory: (D3D12_CPU_PAGE_PROPERTY, D3D12_MEMORY_POOL),
