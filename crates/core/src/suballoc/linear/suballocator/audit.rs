@@ -5,7 +5,7 @@ use super::super::batches::Batches;
 use super::{AuditError, Linear, UPPER};
 
 impl<T> Linear<T> {
-    /// Checks every invariant of the [module page](super). O(n); for tests.
+    /// Checks every invariant of the [module page](super::super). O(n); for tests.
     ///
     /// # Errors
     ///
