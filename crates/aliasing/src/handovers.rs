@@ -71,7 +71,7 @@ fn has_ranges(instance: &Instance, Packing { offsets, .. }: &Packing) -> bool {
 }
 
 /// Returns the handovers of a packing in each repetition of the lifetimes but the first, by buffer. Offsets of other
-/// buffers, which [`check`](super::check) refuses, have none.
+/// buffers, which [`check`](super::check()) refuses, have none.
 #[must_use]
 pub fn handovers(instance: &Instance, packing: &Packing) -> Vec<Handover> {
     if !has_ranges(instance, packing) {
