@@ -70,8 +70,8 @@ fn has_ranges(instance: &Instance, Packing { offsets, .. }: &Packing) -> bool {
     offsets.len() == instance.buffers.len() && instance.buffers.iter().zip(offsets).all(ends)
 }
 
-/// Returns the handovers of a packing in each repetition of the lifetimes but the first, by buffer. Offsets of other
-/// buffers, which [`check`](super::check()) refuses, have none.
+/// Returns the handovers of a packing in each repetition of the lifetimes but the first, by buffer. There are none if a
+/// buffer has no offset, an offset no buffer, or an end more than 64 bits; [`check`](super::check()) says which.
 #[must_use]
 pub fn handovers(instance: &Instance, packing: &Packing) -> Vec<Handover> {
     if !has_ranges(instance, packing) {
@@ -145,7 +145,7 @@ pub(super) fn handovers_in_granules(
 }
 
 /// Returns the number of pairs of buffers of which one takes over memory from the other: the aliasing barriers of a
-/// frame. Zero for offsets of other buffers.
+/// frame. Zero where [`handovers`] returns none.
 #[must_use]
 pub fn aliasing_pairs(instance: &Instance, packing: &Packing) -> usize {
     let pairs: BTreeSet<(usize, usize)> =
@@ -154,8 +154,8 @@ pub fn aliasing_pairs(instance: &Instance, packing: &Packing) -> usize {
 }
 
 /// Moves buffers of a packing, without making it higher, so that fewer pairs of buffers hand over memory. Tries at most
-/// `tries` moves, always the same ones. Buffers at their hints stay there. Returns the number of pairs, which is zero
-/// for offsets of other buffers.
+/// `tries` moves, always the same ones. Buffers at their hints stay there. Returns the number of pairs. Does nothing
+/// where [`handovers`] returns none for the offsets.
 ///
 /// `stop` is called often and ends the work early when it returns true. O(buffers) for each try, and O(buffers²) once.
 pub fn reduce_aliasing_pairs(
@@ -356,7 +356,7 @@ mod tests {
     use heapwright_core::ByteSize;
 
     #[test]
-    fn offsets_of_other_buffers_hand_over_nothing() {
+    fn offsets_that_do_not_fit_the_buffers_hand_over_nothing() {
         let lives = [0, 2].map(|lower| Interval { lower, upper: lower + 1 });
         let buffers = vec![Buffer::new(ByteSize::new(4)); 2];
         let instance = Instance::with_intervals(buffers, lives.map(|life| vec![life]).into()).unwrap();
